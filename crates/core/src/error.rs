@@ -1,0 +1,193 @@
+//! What a client is told when an evaluation fails.
+
+use std::{fmt, time::Duration};
+
+/// Why an evaluation failed, as a client can act on it. The names are part of the wire contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// No runtime knows the image, or the registry has no such manifest.
+    FunctionNotFound,
+    /// The image or its tag constraint is malformed.
+    BadImage,
+    /// The function exited non-zero or was killed by a signal.
+    FunctionFailed,
+    /// The function succeeded but printed no `ResourceList`.
+    BadOutput,
+    /// A request, or a function's output, is over the message limit.
+    MessageTooLarge,
+    /// Too many requests wait for this function already.
+    QueueFull,
+    /// The caller's deadline, or the function's own time limit, has passed.
+    DeadlineExceeded,
+    /// The caller went away.
+    Cancelled,
+    /// The registry refuses the credentials.
+    RegistryAuth,
+    /// The registry does not answer.
+    RegistryUnreachable,
+    /// The Kubernetes API server does not answer.
+    KubernetesUnreachable,
+    /// The function's pod cannot start.
+    PodStartFailed,
+    /// The function's pod went away during the call.
+    PodLost,
+    /// The server is shutting down.
+    Draining,
+    /// Something on our side failed: a fork, a full disk.
+    Internal,
+}
+
+/// A failed evaluation: a reason for programs, a message for people, and facts for both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvaluationError {
+    reason: Reason,
+    message: String,
+    metadata: Vec<(String, String)>,
+    retry_after: Option<Duration>,
+}
+
+// === impl Reason ===
+
+impl Reason {
+    /// Every reason, for tables and tests.
+    pub const ALL: [Self; 15] = [
+        Self::FunctionNotFound,
+        Self::BadImage,
+        Self::FunctionFailed,
+        Self::BadOutput,
+        Self::MessageTooLarge,
+        Self::QueueFull,
+        Self::DeadlineExceeded,
+        Self::Cancelled,
+        Self::RegistryAuth,
+        Self::RegistryUnreachable,
+        Self::KubernetesUnreachable,
+        Self::PodStartFailed,
+        Self::PodLost,
+        Self::Draining,
+        Self::Internal,
+    ];
+
+    /// The name on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FunctionNotFound => "FUNCTION_NOT_FOUND",
+            Self::BadImage => "BAD_IMAGE",
+            Self::FunctionFailed => "FUNCTION_FAILED",
+            Self::BadOutput => "BAD_OUTPUT",
+            Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
+            Self::QueueFull => "QUEUE_FULL",
+            Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
+            Self::Cancelled => "CANCELLED",
+            Self::RegistryAuth => "REGISTRY_AUTH",
+            Self::RegistryUnreachable => "REGISTRY_UNREACHABLE",
+            Self::KubernetesUnreachable => "KUBERNETES_UNREACHABLE",
+            Self::PodStartFailed => "POD_START_FAILED",
+            Self::PodLost => "POD_LOST",
+            Self::Draining => "DRAINING",
+            Self::Internal => "INTERNAL",
+        }
+    }
+
+    /// The reason of that name on the wire.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+// === impl EvaluationError ===
+
+impl EvaluationError {
+    /// An error with a message for people.
+    #[must_use]
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), metadata: Vec::new(), retry_after: None }
+    }
+
+    /// "No runtime here knows this image": the one error that makes a chain try its next runtime.
+    #[must_use]
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Reason::FunctionNotFound, message)
+    }
+
+    /// Adds a fact; a later value of the same key replaces the earlier one.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let key = key.into();
+        self.metadata.retain(|(known, _)| *known != key);
+        self.metadata.push((key, value.into()));
+        self
+    }
+
+    /// Tells the client when trying again may help.
+    #[must_use]
+    pub fn retry_in(mut self, delay: Duration) -> Self {
+        self.retry_after = Some(delay);
+        self
+    }
+
+    /// Why it failed.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// What a person is told.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Facts such as `image`, `evaluator`, `exit_code`.
+    #[must_use]
+    pub fn metadata(&self) -> &[(String, String)] {
+        &self.metadata
+    }
+
+    /// When trying again may help.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// Whether another runtime may know the image.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.reason == Reason::FunctionNotFound
+    }
+}
+
+impl fmt::Display for EvaluationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for EvaluationError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parsed_back() {
+        for reason in Reason::ALL {
+            assert_eq!(Reason::parse(reason.as_str()), Some(reason));
+        }
+        assert_eq!(Reason::parse("NO_SUCH_REASON"), None);
+    }
+
+    #[test]
+    fn a_fact_is_said_once() {
+        let error = EvaluationError::not_found("x").with("image", "a").with("image", "b");
+        assert_eq!(error.metadata(), [("image".to_owned(), "b".to_owned())]);
+    }
+}

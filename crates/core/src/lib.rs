@@ -1,0 +1,13 @@
+//! The words everything else is said in: images, evaluations, errors and the [`Evaluator`] trait.
+//!
+//! No I/O happens here, and nothing here knows gRPC, Kubernetes or processes.
+
+mod error;
+mod evaluation;
+mod image;
+mod tag;
+
+pub use error::{EvaluationError, Reason};
+pub use evaluation::{Evaluation, EvaluationFuture, Evaluator, Output};
+pub use image::{BadImage, Digest, ImageReference};
+pub use tag::{BadTag, TagConstraint};

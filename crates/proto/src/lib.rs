@@ -1,0 +1,13 @@
+//! The wire: generated messages and services, the descriptor set for reflection, and the one place
+//! where evaluation errors become gRPC statuses and statuses become errors again.
+
+pub mod status;
+
+/// The contract with Porch: package `evaluator`.
+pub mod evaluator {
+    #![allow(missing_docs, clippy::all, unused_qualifications)]
+    tonic::include_proto!("evaluator");
+}
+
+/// Every service of this crate as an encoded `FileDescriptorSet`, for server reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
