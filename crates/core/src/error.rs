@@ -109,7 +109,12 @@ impl EvaluationError {
     /// An error with a message for people.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), metadata: Vec::new(), retry_after: None }
+        Self {
+            reason,
+            message: message.into(),
+            metadata: Vec::new(),
+            retry_after: None,
+        }
     }
 
     /// "No runtime here knows this image": the one error that makes a chain try its next runtime.
@@ -187,7 +192,9 @@ mod tests {
 
     #[test]
     fn a_fact_is_said_once() {
-        let error = EvaluationError::not_found("x").with("image", "a").with("image", "b");
+        let error = EvaluationError::not_found("x")
+            .with("image", "a")
+            .with("image", "b");
         assert_eq!(error.metadata(), [("image".to_owned(), "b".to_owned())]);
     }
 }

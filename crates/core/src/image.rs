@@ -57,7 +57,10 @@ impl ImageReference {
     /// The last part of the path: the function's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.repository.rsplit('/').next().unwrap_or(&self.repository)
+        self.repository
+            .rsplit('/')
+            .next()
+            .unwrap_or(&self.repository)
     }
 
     /// `registry/repository` without the last part: where the function comes from.
@@ -94,13 +97,20 @@ impl ImageReference {
     /// The same image at another tag, without a digest.
     #[must_use]
     pub fn at_tag(&self, tag: &str) -> Self {
-        Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() }
+        Self {
+            tag: Some(tag.to_owned()),
+            digest: None,
+            ..self.clone()
+        }
     }
 
     /// The same image and tag pinned to a digest.
     #[must_use]
     pub fn at_digest(&self, digest: Digest) -> Self {
-        Self { digest: Some(digest), ..self.clone() }
+        Self {
+            digest: Some(digest),
+            ..self.clone()
+        }
     }
 }
 
@@ -108,14 +118,19 @@ impl FromStr for ImageReference {
     type Err = BadImage;
 
     fn from_str(image: &str) -> Result<Self, BadImage> {
-        let bad = |part, problem: String| BadImage { image: image.to_owned(), part, problem };
+        let bad = |part, problem: String| BadImage {
+            image: image.to_owned(),
+            part,
+            problem,
+        };
         if image.is_empty() {
             return Err(bad("name", "is empty".to_owned()));
         }
         let (rest, digest) = match image.split_once('@') {
-            Some((rest, digest)) => {
-                (rest, Some(Digest::parse(digest).map_err(|why| bad("digest", why))?))
-            }
+            Some((rest, digest)) => (
+                rest,
+                Some(Digest::parse(digest).map_err(|why| bad("digest", why))?),
+            ),
             None => (image, None),
         };
         // A colon after the last slash starts a tag; before it, a port.
@@ -129,7 +144,11 @@ impl FromStr for ImageReference {
         let (registry, path) = match name.split_once('/') {
             Some((host, path)) if is_host(host) => {
                 check_host(host).map_err(|why| bad("registry", why))?;
-                let host = if host == "index.docker.io" { DEFAULT_REGISTRY } else { host };
+                let host = if host == "index.docker.io" {
+                    DEFAULT_REGISTRY
+                } else {
+                    host
+                };
                 (host, path)
             }
             _ => (DEFAULT_REGISTRY, name),
@@ -143,7 +162,12 @@ impl FromStr for ImageReference {
         } else {
             path.to_owned()
         };
-        Ok(Self { registry: registry.to_owned(), repository, tag: tag.map(str::to_owned), digest })
+        Ok(Self {
+            registry: registry.to_owned(),
+            repository,
+            tag: tag.map(str::to_owned),
+            digest,
+        })
     }
 }
 
@@ -174,7 +198,9 @@ impl Digest {
             other => return Err(format!("uses {other:?}: only sha256 and sha512 are known")),
         };
         if hex.len() != digits || !hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(format!("must have {digits} lower-case hex digits after {algorithm}:"));
+            return Err(format!(
+                "must have {digits} lower-case hex digits after {algorithm}:"
+            ));
         }
         Ok(Self(text.to_owned()))
     }
@@ -231,7 +257,9 @@ fn check_host(host: &str) -> Result<(), String> {
     }
     let label_is_good = |label: &str| {
         !label.is_empty()
-            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+            && label
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
@@ -243,7 +271,7 @@ fn check_host(host: &str) -> Result<(), String> {
     }
 }
 
-fn check_tag(tag: &str) -> Result<(), String> {
+pub(crate) fn check_tag(tag: &str) -> Result<(), String> {
     if tag.is_empty() {
         return Err("is empty".to_owned());
     }
@@ -314,7 +342,12 @@ mod tests {
     #[case("localhost:5000/x:y", "localhost:5000", "x", Some("y"))]
     #[case("[::1]:5000/x/y:z", "[::1]:5000", "x/y", Some("z"))]
     #[case("[::1]/x", "[::1]", "x", None)]
-    #[case("registry:5000/a__b/c-d.e:T_1", "registry:5000", "a__b/c-d.e", Some("T_1"))]
+    #[case(
+        "registry:5000/a__b/c-d.e:T_1",
+        "registry:5000",
+        "a__b/c-d.e",
+        Some("T_1")
+    )]
     fn references_are_read_as_the_ecosystem_writes_them(
         #[case] image: &str,
         #[case] registry: &str,
@@ -368,7 +401,10 @@ mod tests {
     #[test]
     fn name_and_prefix_split_at_the_last_slash() {
         let parsed: ImageReference = "ghcr.io/a/b/fn:v1".parse().unwrap();
-        assert_eq!((parsed.name(), parsed.prefix().as_str()), ("fn", "ghcr.io/a/b"));
+        assert_eq!(
+            (parsed.name(), parsed.prefix().as_str()),
+            ("fn", "ghcr.io/a/b")
+        );
     }
 
     proptest! {

@@ -1,12 +1,31 @@
 //! Tag constraints: the semver ranges with which a client selects among an image's tags.
+//!
+//! ```text
+//! constraint  = alternative { "||" alternative }
+//! alternative = tag | range { ( " " | "," ) range }
+//! range       = [ operator ] version | version " - " version
+//! operator    = "=" "!=" ">" ">=" "<" "<=" "~" "^"
+//! ```
+//!
+//! A version may leave parts out (`0.4`) or say `x` or `*` for them, and may start with `v`. Tags
+//! that are no full version (`v0.4`, `latest`) move, so ranges never select them: only their own
+//! name does.
 
-/// Selects among an image's tags: a semver range or an exact tag.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use semver::Version;
+
+mod parse;
+mod range;
+
+use range::Range;
+
+/// Selects among an image's tags: semver ranges or an exact tag.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TagConstraint {
     text: String,
+    alternatives: Vec<Alternative>,
 }
 
-/// Why a tag constraint is malformed.
+/// Which part of a tag constraint is malformed, and how.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed tag constraint {text:?}: {why}")]
 pub struct BadTag {
@@ -14,26 +33,74 @@ pub struct BadTag {
     why: String,
 }
 
+/// One side of a `||`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Alternative {
+    /// The tag that a lone word names, whatever else the word may mean.
+    name: Option<String>,
+    /// What a version must satisfy, all of it; none when the name is no version.
+    ranges: Vec<Range>,
+}
+
 // === impl TagConstraint ===
 
 impl TagConstraint {
     /// Parses a constraint; an empty one is an error: the caller treats it as none.
     pub fn parse(text: &str) -> Result<Self, BadTag> {
-        if text.trim().is_empty() {
-            return Err(BadTag { text: text.to_owned(), why: "it is empty".to_owned() });
-        }
-        Ok(Self { text: text.trim().to_owned() })
+        let text = text.trim();
+        let bad = |why| BadTag {
+            text: text.to_owned(),
+            why,
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            alternatives: parse::alternatives(text).map_err(bad)?,
+        })
     }
 
     /// Whether a tag satisfies the constraint.
     #[must_use]
     pub fn matches(&self, tag: &str) -> bool {
-        self.text == tag
+        self.names(tag) || version(tag).is_some_and(|version| self.admits(&version))
     }
 
     /// The highest of the tags that satisfy the constraint.
+    ///
+    /// A tag that an exact constraint names wins over everything; versions win over other names.
+    /// `v1.0.0` and `1.0.0` are one version: the one with the `v` is taken, whatever their order.
     pub fn highest<'a>(&self, tags: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-        tags.into_iter().find(|tag| self.matches(tag))
+        let mut named: Option<&str> = None;
+        let mut highest: Option<(Version, &str)> = None;
+        for tag in tags {
+            if self.exact() == Some(tag) {
+                return Some(tag);
+            }
+            if let Some(version) = version(tag).filter(|version| self.admits(version)) {
+                let candidate = (version, tag);
+                if highest.as_ref().is_none_or(|best| *best < candidate) {
+                    highest = Some(candidate);
+                }
+            } else if self.names(tag) && named.is_none_or(|best| tag < best) {
+                named = Some(tag);
+            }
+        }
+        highest.map(|(_, tag)| tag).or(named)
+    }
+
+    /// The tag that the whole constraint names, if it is a lone word: one question to a registry
+    /// may then spare the list of all tags.
+    #[must_use]
+    pub fn exact(&self) -> Option<&str> {
+        match self.alternatives.as_slice() {
+            [only] => only.name.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Whether the constraint may select a tag other than the one it names.
+    #[must_use]
+    pub fn is_range(&self) -> bool {
+        self.alternatives.len() > 1 || self.alternatives.iter().any(|one| !one.ranges.is_empty())
     }
 
     /// The constraint as it was written.
@@ -41,4 +108,37 @@ impl TagConstraint {
     pub fn as_str(&self) -> &str {
         &self.text
     }
+
+    fn names(&self, tag: &str) -> bool {
+        self.alternatives
+            .iter()
+            .any(|one| one.name.as_deref() == Some(tag))
+    }
+
+    fn admits(&self, version: &Version) -> bool {
+        self.alternatives.iter().any(|one| one.admits(version))
+    }
 }
+
+impl std::fmt::Display for TagConstraint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+// === impl Alternative ===
+
+impl Alternative {
+    fn admits(&self, version: &Version) -> bool {
+        let asked_for = version.pre.is_empty() || self.ranges.iter().any(Range::names_pre_release);
+        asked_for && !self.ranges.is_empty() && self.ranges.iter().all(|one| one.contains(version))
+    }
+}
+
+/// The version a tag spells in full, with or without a `v`.
+fn version(tag: &str) -> Option<Version> {
+    Version::parse(tag.strip_prefix('v').unwrap_or(tag)).ok()
+}
+
+#[cfg(test)]
+mod tests;

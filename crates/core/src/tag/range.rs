@@ -1,0 +1,203 @@
+//! One comparison of a tag constraint, as the interval of versions it admits.
+
+use std::ops::{Bound, RangeBounds};
+
+use semver::{BuildMetadata, Prerelease, Version};
+
+/// How a version is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Equal,
+    NotEqual,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+    /// Up to the next minor version.
+    Tilde,
+    /// Up to the next version that may break: the left-most part that is not zero.
+    Caret,
+}
+
+/// A version of which the last parts may be missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Partial {
+    numbers: Vec<u64>,
+    pre: Prerelease,
+    wildcard: bool,
+}
+
+/// An interval of versions, or everything but it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Range {
+    from: Bound<Version>,
+    to: Bound<Version>,
+    inside: bool,
+    names_pre_release: bool,
+}
+
+// === impl Operator ===
+
+impl Operator {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "=" | "==" => Self::Equal,
+            "!=" => Self::NotEqual,
+            ">" => Self::Greater,
+            ">=" | "=>" => Self::GreaterOrEqual,
+            "<" => Self::Less,
+            "<=" | "=<" => Self::LessOrEqual,
+            "~" | "~>" => Self::Tilde,
+            "^" => Self::Caret,
+            _ => return None,
+        })
+    }
+}
+
+// === impl Partial ===
+
+impl Partial {
+    pub(super) fn parse(word: &str) -> Result<Self, String> {
+        let text = word.strip_prefix('v').unwrap_or(word);
+        if let Ok(version) = Version::parse(text) {
+            let numbers = vec![version.major, version.minor, version.patch];
+            return Ok(Self {
+                numbers,
+                pre: version.pre,
+                wildcard: false,
+            });
+        }
+        let not_a_version = || "is not a version such as 1, 0.4, v0.4.x or 0.4.1-rc.1".to_owned();
+        let mut numbers = Vec::new();
+        let mut wildcard = false;
+        for (place, part) in text.split('.').enumerate() {
+            match part {
+                _ if place == 3 => return Err(not_a_version()),
+                "x" | "X" | "*" => wildcard = true,
+                _ if wildcard => return Err(format!("has {part:?} after a wildcard")),
+                part if part.starts_with('0') && part.len() > 1 => {
+                    return Err(format!("has a leading zero in {part:?}"));
+                }
+                part if !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) => {
+                    let number = part.parse().map_err(|_| too_large())?;
+                    numbers.push(number);
+                }
+                _ => return Err(not_a_version()),
+            }
+        }
+        Ok(Self {
+            numbers,
+            pre: Prerelease::EMPTY,
+            wildcard,
+        })
+    }
+
+    /// Whether it says `x` or `*` for a part.
+    pub(super) fn has_wildcard(&self) -> bool {
+        self.wildcard
+    }
+
+    fn is_full(&self) -> bool {
+        self.numbers.len() == 3
+    }
+
+    fn number(&self, place: usize) -> u64 {
+        self.numbers.get(place).copied().unwrap_or(0)
+    }
+
+    /// The lowest version it can mean.
+    fn lowest(&self) -> Version {
+        Version {
+            major: self.number(0),
+            minor: self.number(1),
+            patch: self.number(2),
+            pre: self.pre.clone(),
+            build: BuildMetadata::EMPTY,
+        }
+    }
+
+    /// The first version after all that share its parts up to this place.
+    fn after(&self, place: usize) -> Result<Version, String> {
+        let next = self.number(place).checked_add(1).ok_or_else(too_large)?;
+        let mut numbers = [0; 3];
+        for (before, number) in numbers.iter_mut().enumerate().take(place) {
+            *number = self.number(before);
+        }
+        numbers[place] = next;
+        let [major, minor, patch] = numbers;
+        Ok(Version::new(major, minor, patch))
+    }
+}
+
+// === impl Range ===
+
+impl Range {
+    pub(super) fn new(operator: Operator, version: Partial) -> Result<Self, String> {
+        use Bound::{Excluded, Included, Unbounded};
+
+        let names_pre_release = !version.pre.is_empty();
+        let range = |from, to| Self {
+            from,
+            to,
+            inside: true,
+            names_pre_release,
+        };
+        let Some(last) = version.numbers.len().checked_sub(1) else {
+            return match operator {
+                Operator::NotEqual | Operator::Greater | Operator::Less => {
+                    Err("admits no version".to_owned())
+                }
+                _ => Ok(range(Unbounded, Unbounded)),
+            };
+        };
+        let lowest = version.lowest();
+        let from = Included(lowest.clone());
+        Ok(match operator {
+            Operator::Equal if version.is_full() => range(from.clone(), from),
+            Operator::Equal => range(from, below(version.after(last)?)),
+            Operator::NotEqual => Self {
+                inside: false,
+                ..Self::new(Operator::Equal, version)?
+            },
+            Operator::Greater if version.is_full() => range(Excluded(lowest), Unbounded),
+            Operator::Greater => range(Included(version.after(last)?), Unbounded),
+            Operator::GreaterOrEqual => range(from, Unbounded),
+            Operator::Less if names_pre_release => range(Unbounded, Excluded(lowest)),
+            Operator::Less => range(Unbounded, below(lowest)),
+            Operator::LessOrEqual if version.is_full() => range(Unbounded, from),
+            Operator::LessOrEqual => range(Unbounded, below(version.after(last)?)),
+            Operator::Tilde => range(from, below(version.after(last.min(1))?)),
+            Operator::Caret => {
+                let breaking = version.numbers.iter().position(|number| *number > 0);
+                range(from, below(version.after(breaking.unwrap_or(last))?))
+            }
+        })
+    }
+
+    pub(super) fn contains(&self, version: &Version) -> bool {
+        // Build metadata takes part in the crate's order, but not in precedence.
+        let version = Version {
+            build: BuildMetadata::EMPTY,
+            ..version.clone()
+        };
+        (self.from.as_ref(), self.to.as_ref()).contains(&version) == self.inside
+    }
+
+    /// Whether the range was written with a pre-release, and so asks for them.
+    pub(super) fn names_pre_release(&self) -> bool {
+        self.names_pre_release
+    }
+}
+
+/// Below a version *and* its pre-releases: who asks for `<0.5.0` does not expect `0.5.0-rc.1`.
+fn below(version: Version) -> Bound<Version> {
+    let lowest = Prerelease::new("0").unwrap_or(Prerelease::EMPTY);
+    Bound::Excluded(Version {
+        pre: lowest,
+        ..version
+    })
+}
+
+fn too_large() -> String {
+    "has a number that is too large".to_owned()
+}
