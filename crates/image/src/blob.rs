@@ -1,0 +1,85 @@
+//! Content with its address, and the two families of media types content can be said to have.
+
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+
+/// Bytes, what they are, and their digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blob {
+    media_type: &'static str,
+    digest: String,
+    bytes: Bytes,
+}
+
+/// Which of the two names for the same document a manifest uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flavour {
+    /// The OCI image specification.
+    #[default]
+    Oci,
+    /// Docker's image manifest, version 2, schema 2.
+    Docker,
+}
+
+// === impl Blob ===
+
+impl Blob {
+    pub(crate) fn new(media_type: &'static str, bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self { media_type, digest: sha256(&bytes), bytes }
+    }
+
+    /// What the bytes are.
+    #[must_use]
+    pub fn media_type(&self) -> &'static str {
+        self.media_type
+    }
+
+    /// `sha256:` and the hex digits.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The content.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+}
+
+// === impl Flavour ===
+
+impl Flavour {
+    pub(crate) fn config(self) -> &'static str {
+        match self {
+            Self::Oci => "application/vnd.oci.image.config.v1+json",
+            Self::Docker => "application/vnd.docker.container.image.v1+json",
+        }
+    }
+
+    pub(crate) fn layer(self) -> &'static str {
+        match self {
+            Self::Oci => "application/vnd.oci.image.layer.v1.tar+gzip",
+            Self::Docker => "application/vnd.docker.image.rootfs.diff.tar.gzip",
+        }
+    }
+
+    pub(crate) fn manifest(self) -> &'static str {
+        match self {
+            Self::Oci => "application/vnd.oci.image.manifest.v1+json",
+            Self::Docker => "application/vnd.docker.distribution.manifest.v2+json",
+        }
+    }
+
+    pub(crate) fn index(self) -> &'static str {
+        match self {
+            Self::Oci => "application/vnd.oci.image.index.v1+json",
+            Self::Docker => "application/vnd.docker.distribution.manifest.list.v2+json",
+        }
+    }
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
+}

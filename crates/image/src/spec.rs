@@ -1,0 +1,116 @@
+//! The documents of the OCI image specification, as far as they are written here.
+//!
+//! Field order and sorted maps make their bytes, and so their digests, the same every time.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// How a container of an image is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Config {
+    /// A name or number, with `:group` if wanted; root where empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub user: String,
+    /// `NAME=value` each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
+    /// The program and its first arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entrypoint: Vec<String>,
+    /// The arguments that a caller may replace, or the program where there is no entrypoint.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cmd: Vec<String>,
+    /// Where the program starts.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub working_dir: String,
+    /// Facts about the image.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What machine an image is for, in Go's words: `linux`, `arm64`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Platform {
+    /// `amd64`, `arm64`.
+    pub architecture: String,
+    /// `linux`.
+    pub os: String,
+    /// `v8` and the like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ImageConfig<'a> {
+    pub(crate) created: &'a str,
+    #[serde(flatten)]
+    pub(crate) platform: &'a Platform,
+    pub(crate) config: &'a Config,
+    pub(crate) rootfs: RootFs<'a>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct RootFs<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) diff_ids: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Manifest<'a> {
+    pub(crate) schema_version: u32,
+    pub(crate) media_type: &'static str,
+    pub(crate) config: Descriptor<'a>,
+    pub(crate) layers: Vec<Descriptor<'a>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) annotations: &'a BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct IndexDocument<'a> {
+    pub(crate) schema_version: u32,
+    pub(crate) media_type: &'static str,
+    pub(crate) manifests: Vec<Descriptor<'a>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) annotations: &'a BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Descriptor<'a> {
+    pub(crate) media_type: &'static str,
+    pub(crate) digest: &'a str,
+    pub(crate) size: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) platform: Option<&'a Platform>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) annotations: BTreeMap<&'a str, &'a str>,
+}
+
+// === impl Platform ===
+
+impl Platform {
+    /// Linux on this architecture.
+    #[must_use]
+    pub fn linux(architecture: &str) -> Self {
+        Self { architecture: architecture.to_owned(), os: "linux".to_owned(), variant: None }
+    }
+}
+
+// === impl Descriptor ===
+
+impl<'a> Descriptor<'a> {
+    pub(crate) fn of(blob: &'a crate::Blob) -> Self {
+        Self {
+            media_type: blob.media_type(),
+            digest: blob.digest(),
+            size: blob.bytes().len(),
+            platform: None,
+            annotations: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The files of a layer, before they are packed.
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use bytes::Bytes;
+
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// A tree of files by path. Directories that are missing on the way to a file are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    pub(crate) nodes: BTreeMap<String, Node>,
+    pub(crate) modified: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) content: Content,
+    pub(crate) mode: u32,
+    pub(crate) owner: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Directory,
+    File(Bytes),
+    Symlink(String),
+}
+
+/// A path that cannot be in a layer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPath {
+    /// It is empty, or has empty, `.` or `..` parts.
+    #[error("path {0:?} must have plain parts between single slashes")]
+    NotPlain(String),
+    /// Something else is there already.
+    #[error("path {0:?} is used twice")]
+    Taken(String),
+}
+
+// === impl Tree ===
+
+impl Tree {
+    /// A tree without files.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// When everything was modified, in seconds since 1970; 0 where this is not called.
+    #[must_use]
+    pub fn modified(mut self, seconds: u64) -> Self {
+        self.modified = seconds;
+        self
+    }
+
+    /// Adds a directory owned by this user and group.
+    pub fn directory(self, path: &str, mode: u32, owner: u32) -> Result<Self, BadPath> {
+        self.put(path, Node { content: Content::Directory, mode, owner })
+    }
+
+    /// Adds a file of root's.
+    pub fn file(self, path: &str, mode: u32, bytes: impl Into<Bytes>) -> Result<Self, BadPath> {
+        self.put(path, Node { content: Content::File(bytes.into()), mode, owner: 0 })
+    }
+
+    /// Adds a symbolic link.
+    pub fn symlink(self, path: &str, target: &str) -> Result<Self, BadPath> {
+        let content = Content::Symlink(target.to_owned());
+        self.put(path, Node { content, mode: 0o777, owner: 0 })
+    }
+
+    fn put(mut self, path: &str, node: Node) -> Result<Self, BadPath> {
+        let path = path.strip_prefix('/').unwrap_or(path);
+        if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(BadPath::NotPlain(path.to_owned()));
+        }
+        for (slash, _) in path.match_indices('/') {
+            let parent = &path[..slash];
+            let known = self.nodes.entry(parent.to_owned()).or_insert_with(|| Node {
+                content: Content::Directory,
+                mode: DIRECTORY_MODE,
+                owner: 0,
+            });
+            if known.content != Content::Directory {
+                return Err(BadPath::Taken(parent.to_owned()));
+            }
+        }
+        match self.nodes.entry(path.to_owned()) {
+            Entry::Vacant(place) => {
+                place.insert(node);
+                Ok(self)
+            }
+            Entry::Occupied(_) => Err(BadPath::Taken(path.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_on_the_way_are_made() {
+        let tree = Tree::new().file("/a/b/c", 0o755, "x").unwrap();
+        assert_eq!(tree.nodes.keys().collect::<Vec<_>>(), ["a", "a/b", "a/b/c"]);
+    }
+
+    #[test]
+    fn a_path_is_used_once() {
+        let tree = Tree::new().file("a", 0o644, "x").unwrap();
+        assert_eq!(tree.clone().file("a", 0o644, "y"), Err(BadPath::Taken("a".to_owned())));
+        assert_eq!(tree.file("a/b", 0o644, "y"), Err(BadPath::Taken("a".to_owned())));
+    }
+
+    #[test]
+    fn a_path_cannot_leave_the_tree() {
+        for path in ["", "/", "../x", "a/../b", "a//b", "./a"] {
+            let refused = Tree::new().file(path, 0o644, "x");
+            assert!(matches!(refused, Err(BadPath::NotPlain(_))), "{path}");
+        }
+    }
+}
