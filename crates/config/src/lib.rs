@@ -1,1 +1,29 @@
-//! Placeholder.
+//! Which function runs how: the two configuration files and the `FunctionConfig` objects, compiled
+//! into one immutable [`Table`] that is swapped whole when any of them changes.
+//!
+//! ```text
+//! config.yaml ────────────┐
+//! pod-cache-config.yaml ──┼─→ Configuration ─→ Table ─→ executable(image), pod_settings(image), warm_set()
+//! FunctionConfig objects ─┘
+//! ```
+//!
+//! A lookup hashes the image's name and takes no lock. A source that goes bad keeps what it said
+//! last and is named in [`Table::problems`]. Nothing here runs a function or starts a pod.
+
+mod configuration;
+mod declaration;
+mod duration;
+mod files;
+mod problem;
+mod settings;
+mod table;
+#[cfg(test)]
+mod testing;
+
+pub use configuration::{Configuration, Reload, ReloadError};
+pub use declaration::{Age, BinaryDeclaration, Declaration, PodDeclaration};
+pub use duration::{BadDuration, parse_duration};
+pub use files::{ConfigError, FileOptions};
+pub use problem::{Problem, Severity, Source};
+pub use settings::{PodSettings, Resources};
+pub use table::{Executable, Row, Runtime, Table};

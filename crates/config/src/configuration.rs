@@ -1,0 +1,277 @@
+//! The handle everyone holds: the current table, and the sources it is rebuilt from.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+
+use crate::{
+    ConfigError, Declaration, FileOptions, Problem, Severity, Source, Table,
+    files::{ExecEntry, File, Parsed, PodCacheEntry},
+    table::Inputs,
+};
+
+mod metrics;
+mod reload;
+
+pub(crate) use metrics::Metrics;
+pub use reload::{Reload, ReloadError};
+
+/// The configuration in use. Cheap to clone; every clone sees the same table.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: FileOptions,
+    table: ArcSwap<Table>,
+    /// Held while a table is built and swapped in, never while one is read.
+    sources: Mutex<Sources>,
+    revision: watch::Sender<u64>,
+}
+
+/// What each source said last that made sense, and what it says now that does not.
+#[derive(Debug, Default)]
+struct Sources {
+    config: FileState<ExecEntry>,
+    pod_cache: FileState<PodCacheEntry>,
+    objects: BTreeMap<Source, Declaration>,
+}
+
+#[derive(Debug)]
+struct FileState<Entry> {
+    /// What was read last that made sense.
+    text: Option<String>,
+    good: Parsed<Entry>,
+    bad: Option<Problem>,
+}
+
+/// What a look at a file brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Unchanged,
+    Applied,
+    Rejected,
+}
+
+// === impl Configuration ===
+
+impl Configuration {
+    /// Reads both files. A file that exists but makes no sense is an error here; once running, the
+    /// last good one is kept instead.
+    pub fn load(options: FileOptions) -> Result<Self, ConfigError> {
+        let mut sources = Sources::default();
+        if let Some(text) = options.read(File::Config)? {
+            sources.config = FileState::good(options.parse_config(&text)?, Some(text));
+        }
+        if let Some(text) = options.read(File::PodCache)? {
+            sources.pod_cache = FileState::good(options.parse_pod_cache(&text)?, Some(text));
+        }
+        let table = sources.compile(&options);
+        log_new(&[], table.problems());
+        let shared = Shared {
+            options,
+            table: ArcSwap::from_pointee(table),
+            sources: Mutex::new(sources),
+            revision: watch::Sender::new(0),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// The table as of now. Keep it for one evaluation, not longer.
+    #[must_use]
+    pub fn table(&self) -> arc_swap::Guard<Arc<Table>> {
+        self.shared.table.load()
+    }
+
+    /// Tells of every new table. The number counts them; the table itself is in [`Self::table`].
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.shared.revision.subscribe()
+    }
+
+    /// Replaces what all objects say.
+    pub fn replace_objects(&self, declarations: impl IntoIterator<Item = Declaration>) {
+        let objects = declarations
+            .into_iter()
+            .map(|said| (said.source.clone(), said))
+            .collect();
+        let mut sources = self.sources();
+        if sources.objects != objects {
+            sources.objects = objects;
+            self.swap(&sources);
+        }
+    }
+
+    /// Replaces what one object says.
+    pub fn apply_object(&self, declaration: Declaration) {
+        let mut sources = self.sources();
+        if sources.objects.get(&declaration.source) != Some(&declaration) {
+            sources
+                .objects
+                .insert(declaration.source.clone(), declaration);
+            self.swap(&sources);
+        }
+    }
+
+    /// Forgets what an object said.
+    pub fn remove_object(&self, object: &Source) {
+        let mut sources = self.sources();
+        if sources.objects.remove(object).is_some() {
+            self.swap(&sources);
+        }
+    }
+
+    /// Looks at a file again and builds a new table if it says something else.
+    pub(crate) fn reload(&self, file: File) -> Outcome {
+        let options = &self.shared.options;
+        let mut sources = self.sources();
+        let outcome = match file {
+            File::Config => {
+                let parse = |text: &str| options.parse_config(text);
+                sources
+                    .config
+                    .update(options.read(file), parse, &options.source(file))
+            }
+            File::PodCache => {
+                let parse = |text: &str| options.parse_pod_cache(text);
+                sources
+                    .pod_cache
+                    .update(options.read(file), parse, &options.source(file))
+            }
+        };
+        if outcome != Outcome::Unchanged {
+            self.swap(&sources);
+        }
+        outcome
+    }
+
+    /// Builds a new table of the same sources: binaries may have come or gone.
+    pub(crate) fn recheck_binaries(&self) {
+        let sources = self.sources();
+        let table = sources.compile(&self.shared.options);
+        if table.problems() != self.table().problems() {
+            self.publish(table);
+        }
+    }
+
+    pub(crate) fn options(&self) -> &FileOptions {
+        &self.shared.options
+    }
+
+    fn swap(&self, sources: &Sources) {
+        self.publish(sources.compile(&self.shared.options));
+    }
+
+    fn publish(&self, table: Table) {
+        let table = Arc::new(table);
+        let before = self.shared.table.swap(table.clone());
+        log_new(before.problems(), table.problems());
+        self.shared.revision.send_modify(|revision| *revision += 1);
+    }
+
+    /// A panic while building leaves the sources as they were: the next build starts from them.
+    fn sources(&self) -> MutexGuard<'_, Sources> {
+        self.shared
+            .sources
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// === impl Sources ===
+
+impl Sources {
+    fn compile(&self, options: &FileOptions) -> Table {
+        let files = self.config.problems().chain(self.pod_cache.problems());
+        Table::build(Inputs {
+            functions_dir: &options.functions_dir,
+            default_prefix: &options.default_prefix,
+            exec: &self.config.good.entries,
+            pod_cache: &self.pod_cache.good.entries,
+            declarations: self.objects.values().collect(),
+            problems: files.cloned().collect(),
+        })
+    }
+}
+
+// === impl FileState ===
+
+impl<Entry> FileState<Entry> {
+    fn good(parsed: Parsed<Entry>, text: Option<String>) -> Self {
+        Self {
+            text,
+            good: parsed,
+            bad: None,
+        }
+    }
+
+    fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.good.problems.iter().chain(&self.bad)
+    }
+
+    fn update(
+        &mut self,
+        read: Result<Option<String>, ConfigError>,
+        parse: impl FnOnce(&str) -> Result<Parsed<Entry>, ConfigError>,
+        file: &Source,
+    ) -> Outcome {
+        let parsed = match read {
+            // A bad file is parsed again even if it is the same: what made it bad may lie outside.
+            Ok(text) if text == self.text && self.bad.is_none() => return Outcome::Unchanged,
+            Ok(text) => {
+                let parsed = text.as_deref().map_or_else(|| Ok(Parsed::default()), parse);
+                parsed.map(|parsed| (parsed, text))
+            }
+            Err(error) => Err(error),
+        };
+        match parsed {
+            Ok((parsed, text)) => {
+                *self = Self::good(parsed, text);
+                Outcome::Applied
+            }
+            Err(error) => {
+                let problem = Some(error.problem(file));
+                if self.bad == problem {
+                    return Outcome::Unchanged;
+                }
+                self.bad = problem;
+                Outcome::Rejected
+            }
+        }
+    }
+}
+
+impl<Entry> Default for FileState<Entry> {
+    fn default() -> Self {
+        Self::good(Parsed::default(), None)
+    }
+}
+
+/// Logs problems when they appear, not with every table that still has them.
+fn log_new(before: &[Problem], now: &[Problem]) {
+    for problem in now
+        .iter()
+        .filter(|problem| before.binary_search(problem).is_err())
+    {
+        let Problem {
+            source,
+            message,
+            severity,
+        } = problem;
+        match severity {
+            Severity::Error => tracing::error!(%source, "configuration: {message}"),
+            Severity::Warning => tracing::warn!(%source, "configuration: {message}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Reading the files again when they change.
+//!
+//! Directories are watched, not files: an editor replaces a file, and a mounted `ConfigMap` swaps
+//! a symlink beside it; both end the life of the inode a file watch would hold.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use notify::{
+    EventKind, RecommendedWatcher, RecursiveMode, Watcher,
+    event::{AccessKind, AccessMode},
+};
+
+use super::{Configuration, Metrics, Outcome};
+use crate::files::File;
+
+/// How long a directory must be quiet before its files are read: an edit is several events.
+const QUIET: Duration = Duration::from_millis(50);
+/// How long a directory that is never quiet can put off reading.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Keeps the files watched; dropping it ends the watch and its thread.
+#[derive(Debug)]
+#[must_use = "dropping it ends the watch"]
+pub struct Reload {
+    _watcher: RecommendedWatcher,
+}
+
+/// Why files cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// The system gives no watch.
+    #[error("cannot watch the configuration files: {0}")]
+    Watch(#[from] notify::Error),
+    /// The system gives no thread.
+    #[error("cannot start the thread that reads changed files: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+// === impl Configuration ===
+
+impl Configuration {
+    /// Reads the files again whenever they change, until the guard is dropped. A bad edit keeps
+    /// the last good table and adds a problem that names the line.
+    pub fn spawn_reload(&self) -> Result<Reload, ReloadError> {
+        let (changed, changes) = mpsc::channel();
+        let mut watcher =
+            notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+                // Errors count as changes: after a lost event only a look at the files helps.
+                if event.map_or(true, |event| is_change(event.kind)) {
+                    let _ = changed.send(());
+                }
+            })?;
+        for directory in self.directories() {
+            match watcher.watch(&directory, RecursiveMode::NonRecursive) {
+                Ok(()) => {}
+                Err(error) if !directory.exists() => {
+                    tracing::debug!(directory = %directory.display(), %error, "nothing to watch");
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let configuration = self.clone();
+        thread::Builder::new()
+            .name("config-reload".to_owned())
+            .spawn(move || {
+                let metrics = Metrics::new();
+                // What changed between loading and watching has no event.
+                configuration.look_again(&metrics);
+                while settle(&changes) {
+                    configuration.look_again(&metrics);
+                }
+            })?;
+        Ok(Reload { _watcher: watcher })
+    }
+
+    fn look_again(&self, metrics: &Metrics) {
+        for file in [File::Config, File::PodCache] {
+            let outcome = self.reload(file);
+            let source = self.options().source(file);
+            metrics.reloaded(source.kind(), outcome);
+            match outcome {
+                Outcome::Applied => tracing::info!(%source, "configuration file reloaded"),
+                Outcome::Rejected => {
+                    tracing::warn!(%source, "configuration file rejected, the last good one stays");
+                }
+                Outcome::Unchanged => {}
+            }
+        }
+        self.recheck_binaries();
+    }
+
+    fn directories(&self) -> BTreeSet<PathBuf> {
+        let options = self.options();
+        let parent = |file: &Path| match file.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        BTreeSet::from([
+            parent(&options.config),
+            parent(&options.pod_cache_config),
+            options.functions_dir.clone(),
+        ])
+    }
+}
+
+/// Our own reading must not count, or every look would cause the next.
+fn is_change(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+        _ => true,
+    }
+}
+
+/// Waits for a change and then for quiet; false when nobody watches any more.
+fn settle(changes: &Receiver<()>) -> bool {
+    if changes.recv().is_err() {
+        return false;
+    }
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        match changes.recv_timeout(QUIET) {
+            Ok(()) if Instant::now() < give_up => {}
+            Ok(()) | Err(RecvTimeoutError::Timeout) => return true,
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `pod-cache-config.yaml`: images to keep warm, and how their pods are kept.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use runner_core::ImageReference;
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+use super::{ConfigError, Parsed, yaml};
+use crate::{PodSettings, Resources, Source, parse_duration};
+
+/// One image to keep warm.
+#[derive(Clone, Debug)]
+pub(crate) struct PodCacheEntry {
+    pub(crate) image: ImageReference,
+    pub(crate) settings: PodSettings,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    name: Spanned<String>,
+    time_to_live: Option<Spanned<String>>,
+    max_waitlist_length: Option<Spanned<i64>>,
+    max_parallel_pods_per_function: Option<Spanned<i64>>,
+    resources: Option<Spanned<Resources>>,
+}
+
+const FIELDS: [&str; 5] = [
+    "name",
+    "timeToLive",
+    "maxWaitlistLength",
+    "maxParallelPodsPerFunction",
+    "resources",
+];
+
+/// Reads a list of entries, or the oldest form: a map of image to time to live.
+pub(super) fn parse(
+    text: &str,
+    file: &Source,
+    default_prefix: &str,
+) -> Result<Parsed<PodCacheEntry>, ConfigError> {
+    let shape: yaml::Shape = yaml::parse(text, file)?;
+    let mut parsed = Parsed::default();
+    let entries: Vec<Entry> = match &shape {
+        yaml::Shape::Empty => return Ok(parsed),
+        yaml::Shape::List(items) => {
+            for item in items {
+                item.warn_of_unknown(&FIELDS, file, &mut parsed.problems);
+                if let Some(resources) = item.field("resources") {
+                    resources.warn_of_unknown(&["requests", "limits"], file, &mut parsed.problems);
+                }
+            }
+            yaml::parse(text, file)?
+        }
+        yaml::Shape::Map(fields) => {
+            let mut times: BTreeMap<String, Spanned<String>> = yaml::parse(text, file)?;
+            let in_file_order = fields.iter().map(|(name, _)| name.clone());
+            in_file_order
+                .map(|name| Entry::of_map(times.remove(&name.value), name))
+                .collect()
+        }
+        yaml::Shape::Scalar => {
+            let message = "expected a list of entries with \"name\", or a map of image to duration";
+            return Err(yaml::malformed(file, 1, message));
+        }
+    };
+    for entry in entries {
+        parsed.entries.push(entry.compile(file, default_prefix)?);
+    }
+    Ok(parsed)
+}
+
+// === impl Entry ===
+
+impl Entry {
+    fn of_map(time_to_live: Option<Spanned<String>>, name: Spanned<String>) -> Self {
+        Self {
+            name,
+            time_to_live,
+            max_waitlist_length: None,
+            max_parallel_pods_per_function: None,
+            resources: None,
+        }
+    }
+
+    fn compile(self, file: &Source, default_prefix: &str) -> Result<PodCacheEntry, ConfigError> {
+        let line = self.name.referenced.line();
+        let image = ImageReference::qualified(&self.name.value, default_prefix)
+            .map_err(|error| yaml::malformed(file, line, error.to_string()))?;
+        let time_to_live = match self.time_to_live {
+            Some(text) => Some(parse_duration(&text.value).map_err(|error| {
+                let message = format!("timeToLive: {error}");
+                yaml::malformed(file, text.referenced.line(), message)
+            })?),
+            None => None,
+        };
+        if let Some(resources) = &self.resources
+            && let Some((name, quantity)) = resources.value.malformed()
+        {
+            let message = format!("resources: {name}: {quantity:?} is not a Kubernetes quantity");
+            return Err(yaml::malformed(file, resources.referenced.line(), message));
+        }
+        let settings = PodSettings {
+            time_to_live,
+            max_pods: count(
+                "maxParallelPodsPerFunction",
+                self.max_parallel_pods_per_function,
+                file,
+            )?,
+            max_queue: count("maxWaitlistLength", self.max_waitlist_length, file)?,
+            resources: self.resources.map(|resources| Arc::new(resources.value)),
+            source: Some(file.at_line(line)),
+        };
+        Ok(PodCacheEntry { image, settings })
+    }
+}
+
+/// A count where zero means "not set", as it always did in these files.
+fn count(
+    field: &str,
+    value: Option<Spanned<i64>>,
+    file: &Source,
+) -> Result<Option<u32>, ConfigError> {
+    let Some(value) = value else { return Ok(None) };
+    match u32::try_from(value.value) {
+        Ok(0) => Ok(None),
+        Ok(count) => Ok(Some(count)),
+        Err(_) => {
+            let message = format!("{field}: {} is not a count", value.value);
+            Err(yaml::malformed(file, value.referenced.line(), message))
+        }
+    }
+}

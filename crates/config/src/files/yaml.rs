@@ -1,0 +1,141 @@
+//! YAML with line numbers: typed parsing, and a look at the fields nobody asked for.
+
+use std::fmt;
+
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{SnippetMode, Spanned};
+
+use super::ConfigError;
+use crate::{Problem, Source};
+
+/// The shape of a document, for what types alone cannot tell: is it a list or a map, and which
+/// fields has it on which lines.
+#[derive(Debug)]
+pub(super) enum Shape {
+    Empty,
+    Scalar,
+    List(Vec<Shape>),
+    Map(Vec<(Spanned<String>, Shape)>),
+}
+
+/// Parses a document, naming the line where it cannot.
+pub(super) fn parse<T: DeserializeOwned>(text: &str, file: &Source) -> Result<T, ConfigError> {
+    serde_saphyr::from_str(text).map_err(|error| {
+        let line = error.location().map_or(0, |location| location.line());
+        let options = serde_saphyr::render_options! { snippets: SnippetMode::Off };
+        malformed(file, line, error.render_with_options(options))
+    })
+}
+
+pub(super) fn malformed(file: &Source, line: u64, message: impl Into<String>) -> ConfigError {
+    ConfigError::Malformed {
+        place: file.at_line(line),
+        message: message.into(),
+    }
+}
+
+// === impl Shape ===
+
+impl Shape {
+    /// Says of each field that is not known that it has no effect.
+    pub(super) fn warn_of_unknown(&self, known: &[&str], file: &Source, into: &mut Vec<Problem>) {
+        let Self::Map(fields) = self else { return };
+        for (field, _) in fields
+            .iter()
+            .filter(|(field, _)| !known.contains(&field.value.as_str()))
+        {
+            let message = format!(
+                "unknown field {:?} is ignored: known are {}",
+                field.value,
+                known.join(", ")
+            );
+            into.push(Problem::warning(
+                &file.at_line(field.referenced.line()),
+                message,
+            ));
+        }
+    }
+
+    /// The value of a field.
+    pub(super) fn field(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Map(fields) => fields
+                .iter()
+                .find(|(field, _)| field.value == name)
+                .map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    /// The items of a list; nothing for anything else.
+    pub(super) fn items(&self) -> &[Self] {
+        match self {
+            Self::List(items) => items,
+            _ => &[],
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShapeVisitor)
+    }
+}
+
+struct ShapeVisitor;
+
+impl<'de> Visitor<'de> for ShapeVisitor {
+    type Value = Shape;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("YAML")
+    }
+
+    fn visit_unit<E>(self) -> Result<Shape, E> {
+        Ok(Shape::Empty)
+    }
+
+    fn visit_none<E>(self) -> Result<Shape, E> {
+        Ok(Shape::Empty)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
+        Shape::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Shape, E> {
+        Ok(Shape::Scalar)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Shape, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Shape::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = map.next_key()? {
+            fields.push((field, map.next_value()?));
+        }
+        Ok(Shape::Map(fields))
+    }
+}

@@ -1,0 +1,100 @@
+//! How a function's pods are kept: the settings that override the runner's own defaults.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use serde::Deserialize;
+
+use crate::Source;
+
+/// Settings of one function's pods. What is `None` is the runner's default; cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodSettings {
+    /// How long an idle pod is kept.
+    pub time_to_live: Option<Duration>,
+    /// The most pods at once; never zero.
+    pub max_pods: Option<u32>,
+    /// How many requests may wait for a pod before another is started; never zero.
+    pub max_queue: Option<u32>,
+    /// Resources of the function's container, from the file.
+    pub resources: Option<Arc<Resources>>,
+    /// Who says so.
+    pub source: Option<Source>,
+}
+
+/// Container resources as the pod cache file writes them: names to quantities.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Resources {
+    /// What the scheduler sets aside.
+    pub requests: BTreeMap<String, String>,
+    /// What the container may use.
+    pub limits: BTreeMap<String, String>,
+}
+
+// === impl Resources ===
+
+impl Resources {
+    /// The first `resource: quantity` that Kubernetes would refuse.
+    pub(crate) fn malformed(&self) -> Option<(&str, &str)> {
+        self.requests
+            .iter()
+            .chain(&self.limits)
+            .find(|(_, quantity)| !is_quantity(quantity))
+            .map(|(name, quantity)| (name.as_str(), quantity.as_str()))
+    }
+}
+
+/// A Kubernetes quantity: a decimal number, then a binary or decimal suffix or an exponent.
+fn is_quantity(text: &str) -> bool {
+    let number = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let Some(suffix) = after_decimal(number) else {
+        return false;
+    };
+    match suffix {
+        "" | "n" | "u" | "m" | "k" | "M" | "G" | "T" | "P" | "E" => true,
+        "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "Ei" => true,
+        _ => suffix.strip_prefix(['e', 'E']).is_some_and(|exponent| {
+            let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+            after_decimal(digits) == Some("")
+        }),
+    }
+}
+
+/// What follows a decimal number such as `12`, `1.5`, `.5` or `1.`.
+fn after_decimal(text: &str) -> Option<&str> {
+    let whole = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = match whole.strip_prefix('.') {
+        Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => whole,
+    };
+    let number = &text[..text.len() - rest.len()];
+    number.bytes().any(|b| b.is_ascii_digit()).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("100m", true)]
+    #[case("1", true)]
+    #[case("1.5", true)]
+    #[case(".5Gi", true)]
+    #[case("256Mi", true)]
+    #[case("1e3", true)]
+    #[case("1E-3", true)]
+    #[case("+1k", true)]
+    #[case("1E", true)]
+    #[case("", false)]
+    #[case(".", false)]
+    #[case("Mi", false)]
+    #[case("256 Mi", false)]
+    #[case("256MB", false)]
+    #[case("1K", false)]
+    #[case("1e", false)]
+    fn quantities_are_those_of_kubernetes(#[case] text: &str, #[case] good: bool) {
+        assert_eq!(is_quantity(text), good);
+    }
+}
