@@ -1,1 +1,114 @@
-//! Placeholder.
+//! Logs, metrics and traces of a process, chosen by two flags and the `OTEL_*` variables.
+//!
+//! ```text
+//! tracing events ─→ log layer ────→ stderr (text or JSON lines)
+//! tracing spans ──→ OTel layer ───→ OTLP collector
+//! instruments ────→ meter provider → Prometheus scrape, or OTLP collector
+//! ```
+//!
+//! Which metrics and spans exist is the other crates' business: they use the plain `tracing` and
+//! `opentelemetry` APIs, and work the same (for nothing) where [`init`] was never called.
+
+mod error;
+mod log;
+mod metrics;
+#[cfg(feature = "otlp")]
+mod otlp;
+pub mod propagation;
+mod resource;
+mod settings;
+mod traces;
+
+use std::{net::SocketAddr, time::Duration};
+
+use opentelemetry_sdk::{error::OTelSdkResult, trace::SdkTracerProvider};
+use tokio::sync::oneshot;
+use tracing_subscriber::{Registry, layer::SubscriberExt};
+
+pub use error::TelemetryError;
+pub use log::{LogFormat, LogOptions, UnknownLogFormat};
+
+use settings::Settings;
+
+/// How long [`Telemetry::shutdown`] waits for a collector. A pod is usually given 30 seconds to
+/// end, and those belong to the evaluations still running.
+const FLUSH_LIMIT: Duration = Duration::from_secs(3);
+
+/// What [`init`] started. Keep it until the process ends, then call [`shutdown`](Self::shutdown).
+#[derive(Debug)]
+#[must_use = "what was recorded last is lost unless `shutdown` is called"]
+pub struct Telemetry {
+    metrics: Option<metrics::Metrics>,
+    traces: Option<SdkTracerProvider>,
+}
+
+/// Starts logging and whatever exporters the environment asks for.
+///
+/// `service_name` is what the process is called where `OTEL_SERVICE_NAME` does not say otherwise.
+/// Instruments must be created after this, or they record nothing. The exporters run on the
+/// current Tokio runtime; without exporters none is needed.
+///
+/// # Errors
+/// A variable whose value is not understood, a scrape address that cannot be bound, a missing
+/// runtime, or a second call in one process. Nothing is installed then, so the caller has to
+/// print the error itself.
+pub fn init(service_name: &str, log: LogOptions) -> Result<Telemetry, TelemetryError> {
+    let settings = Settings::from_environment()?;
+    let resource = resource::of(service_name, &settings);
+
+    let metrics = metrics::start(&settings, resource.clone())?;
+    let traces = traces::provider(&settings, resource)?;
+
+    let subscriber = Registry::default()
+        .with(traces.as_ref().map(traces::layer))
+        .with(log::layer(log));
+    tracing::subscriber::set_global_default(subscriber)
+        .map_err(|_| TelemetryError::AlreadyInstalled)?;
+
+    propagation::install(&settings.propagators);
+    if let Some(metrics) = &metrics {
+        opentelemetry::global::set_meter_provider(metrics.provider().clone());
+    }
+    Ok(Telemetry { metrics, traces })
+}
+
+// === impl Telemetry ===
+
+impl Telemetry {
+    /// Where metrics are served, if they are: the real port where port 0 was asked for.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(metrics::Metrics::address)
+    }
+
+    /// Sends what has not been sent yet and stops the exporters, within three seconds however
+    /// the collector behaves. Logging goes on.
+    pub async fn shutdown(self) {
+        let traces = self
+            .traces
+            .map(|provider| in_thread(move || provider.shutdown_with_timeout(FLUSH_LIMIT)));
+        let metrics = self.metrics.map(|metrics| {
+            let provider = metrics.into_provider();
+            in_thread(move || provider.shutdown_with_timeout(FLUSH_LIMIT))
+        });
+        let flushed = async {
+            for done in [traces, metrics].into_iter().flatten() {
+                // The exporter has logged what went wrong; there is nothing left to do about it.
+                let _ = done.await;
+            }
+        };
+        if tokio::time::timeout(FLUSH_LIMIT, flushed).await.is_err() {
+            tracing::warn!("telemetry was not delivered in time and is lost");
+        }
+    }
+}
+
+/// The SDK's flush blocks its thread, and a thread of Tokio's own pool would hold up the end of
+/// the runtime.
+fn in_thread(
+    flush: impl FnOnce() -> OTelSdkResult + Send + 'static,
+) -> oneshot::Receiver<OTelSdkResult> {
+    let (done, wait) = oneshot::channel();
+    std::thread::spawn(move || done.send(flush()));
+    wait
+}

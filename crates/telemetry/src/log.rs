@@ -1,0 +1,99 @@
+//! Log lines on standard error: text for people, JSON lines for collectors of logs.
+
+mod json;
+mod repeats;
+mod verbosity;
+
+use std::{
+    io::{self, IsTerminal},
+    str::FromStr,
+};
+
+use tracing::Subscriber;
+use tracing_subscriber::{Layer, fmt, registry::LookupSpan};
+
+pub(crate) use verbosity::is_own;
+
+use json::JsonLines;
+use verbosity::Verbosity;
+
+/// How much to log, and in what form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogOptions {
+    /// From 0 to 5; more counts as 5.
+    ///
+    /// | level | own crates | dependencies | adds |
+    /// |---|---|---|---|
+    /// | 0 | `ERROR` | `ERROR` | |
+    /// | 1 | `WARN` | `WARN` | warnings |
+    /// | 2 | `INFO` | `WARN` | what the service does (the default) |
+    /// | 3 | `DEBUG` | `WARN` | health checks, decisions |
+    /// | 4 | `TRACE` | `INFO` | resource lists of failed evaluations |
+    /// | 5 | `TRACE` | `TRACE` | everything the dependencies say |
+    pub level: u8,
+    /// Text or JSON.
+    pub format: LogFormat,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Text, with colours on a terminal unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Text without colours.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A name that no [`LogFormat`] has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown log format {0:?}; allowed: auto, text, json")]
+pub struct UnknownLogFormat(String);
+
+/// The layer that writes log lines.
+pub(crate) fn layer<S>(options: LogOptions) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let verbosity = Verbosity::of(options.level);
+    match options.format {
+        LogFormat::Auto | LogFormat::Text => {
+            let colours = options.format == LogFormat::Auto && colours_wanted();
+            let text = fmt::layer().with_writer(io::stderr).with_ansi(colours);
+            text.with_filter(verbosity).boxed()
+        }
+        LogFormat::Json => JsonLines::new(io::stderr).with_filter(verbosity).boxed(),
+    }
+}
+
+fn colours_wanted() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+// === impl LogOptions ===
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self {
+            level: 2,
+            format: LogFormat::Auto,
+        }
+    }
+}
+
+// === impl LogFormat ===
+
+impl FromStr for LogFormat {
+    type Err = UnknownLogFormat;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            other => Err(UnknownLogFormat(other.to_owned())),
+        }
+    }
+}

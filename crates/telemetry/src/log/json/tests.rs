@@ -1,0 +1,166 @@
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::{Value, json};
+use tracing_subscriber::{Registry, layer::SubscriberExt};
+
+use super::*;
+use crate::log::verbosity::Verbosity;
+
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines that `work` logs at that level, without their times.
+fn lines(level: u8, work: impl FnOnce()) -> Vec<Value> {
+    let sink = Sink::default();
+    let writer = sink.clone();
+    let json = JsonLines::new(move || writer.clone()).with_filter(Verbosity::of(level));
+    tracing::subscriber::with_default(Registry::default().with(json), work);
+    let bytes = sink.0.lock().unwrap().clone();
+    String::from_utf8(bytes)
+        .unwrap()
+        .lines()
+        .map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            let time = line.as_object_mut().unwrap().remove("time").unwrap();
+            assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
+            line
+        })
+        .collect()
+}
+
+#[test]
+fn a_line_is_flat_and_keeps_the_types_of_values() {
+    let logged = lines(2, || {
+        tracing::info!(
+            target: "runner_service",
+            exit_code = 3, share = 0.5, nothing = f64::NAN, cached = true, name = "a \"b\"\n",
+            "function {} failed", "x"
+        );
+    });
+    let expected = json!({
+        "level": "info", "target": "runner_service", "message": "function x failed",
+        "exit_code": 3, "share": 0.5, "nothing": "NaN", "cached": true, "name": "a \"b\"\n",
+    });
+    assert_eq!(logged, [expected]);
+}
+
+#[test]
+fn fields_of_spans_are_on_every_line_inside_them() {
+    let logged = lines(0, || {
+        let evaluate = tracing::info_span!(
+            target: "runner_service", "evaluate",
+            request_id = "r1", function = "outer", outcome = tracing::field::Empty
+        );
+        let _evaluate = evaluate.enter();
+        evaluate.record("outcome", "failed");
+        let _run =
+            tracing::info_span!(target: "runner_service", "run", function = "inner").entered();
+        tracing::error!(target: "runner_service", "no");
+    });
+    let expected = json!({
+        "level": "error", "target": "runner_service", "message": "no",
+        "request_id": "r1", "function": "inner", "outcome": "failed",
+    });
+    assert_eq!(logged, [expected]);
+}
+
+#[test]
+fn a_field_does_not_hide_what_every_line_has() {
+    let logged = lines(2, || {
+        tracing::info!(target: "runner_service", level = 9, target = "x", "text");
+    });
+    assert_eq!(logged[0]["level"], "info");
+    assert_eq!(logged[0]["target"], "runner_service");
+    assert_eq!(logged[0]["field.level"], 9);
+    assert_eq!(logged[0]["field.target"], "x");
+}
+
+#[test]
+fn an_error_brings_its_causes() {
+    let error = crate::TelemetryError::Bind {
+        address: "localhost:1".to_owned(),
+        source: io::Error::other("refused"),
+    };
+    let logged = lines(2, || {
+        let error: &dyn std::error::Error = &error;
+        tracing::info!(target: "runner_service", error, "text");
+    });
+    let text = logged[0]["error"].as_str().unwrap();
+    assert!(text.ends_with("refused: refused"), "{text}");
+}
+
+#[test]
+fn each_level_adds_its_lines() {
+    let everything = || {
+        tracing::error!(target: "runner_service", "own error");
+        tracing::warn!(target: "runner_service", "own warning");
+        tracing::info!(target: "runner_service", "own info");
+        tracing::debug!(target: "runner_service", "own debug");
+        tracing::trace!(target: "runner_service", "own trace");
+        tracing::error!(target: "h2", "their error");
+        tracing::warn!(target: "h2", "their warning");
+        tracing::info!(target: "h2", "their info");
+        tracing::debug!(target: "h2", "their debug");
+        tracing::trace!(target: "h2", "their trace");
+    };
+    let own = [
+        "own error",
+        "own warning",
+        "own info",
+        "own debug",
+        "own trace",
+    ];
+    let their = [
+        "their error",
+        "their warning",
+        "their info",
+        "their debug",
+        "their trace",
+    ];
+    for (level, own_lines, their_lines) in [
+        (0, 1, 1),
+        (1, 2, 2),
+        (2, 3, 2),
+        (3, 4, 2),
+        (4, 5, 3),
+        (5, 5, 5),
+        (9, 5, 5),
+    ] {
+        let logged = lines(level, everything);
+        let logged: Vec<_> = logged
+            .iter()
+            .map(|line| line["message"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            logged,
+            [&own[..own_lines], &their[..their_lines]].concat(),
+            "level {level}"
+        );
+    }
+}
+
+#[test]
+fn an_exporter_that_fails_again_and_again_is_heard_once() {
+    let failing = || {
+        for _ in 0..3 {
+            tracing::error!(name: "ExportError", target: "opentelemetry_sdk", error = "refused");
+        }
+    };
+    let logged = lines(2, failing);
+    assert_eq!(logged.len(), 1);
+    assert_eq!(logged[0]["message"], "ExportError");
+    assert_eq!(lines(5, failing).len(), 3, "but always at level 5");
+}

@@ -1,0 +1,104 @@
+//! Which events and spans the log shows at which `--log-level`.
+
+use std::time::Instant;
+
+use tracing::{Event, Metadata, Subscriber, level_filters::LevelFilter, subscriber::Interest};
+use tracing_subscriber::layer::{Context, Filter};
+
+use super::repeats::Repeats;
+
+/// A log level from 0 to 5, as a filter.
+pub(super) struct Verbosity {
+    own: LevelFilter,
+    dependencies: LevelFilter,
+    repeats: Repeats,
+}
+
+/// Whether an event or span comes from this project and not from one of its dependencies.
+pub(crate) fn is_own(target: &str) -> bool {
+    let krate = target.split("::").next().unwrap_or(target);
+    krate.starts_with("runner_") || matches!(krate, "function_runner" | "wrapper_server" | "krm")
+}
+
+/// Whether an event comes from the exporters and their SDK.
+fn is_telemetry(target: &str) -> bool {
+    target.starts_with("opentelemetry")
+}
+
+// === impl Verbosity ===
+
+impl Verbosity {
+    pub(super) fn of(level: u8) -> Self {
+        let (own, dependencies) = match level {
+            0 => (LevelFilter::ERROR, LevelFilter::ERROR),
+            1 => (LevelFilter::WARN, LevelFilter::WARN),
+            2 => (LevelFilter::INFO, LevelFilter::WARN),
+            3 => (LevelFilter::DEBUG, LevelFilter::WARN),
+            4 => (LevelFilter::TRACE, LevelFilter::INFO),
+            _ => (LevelFilter::TRACE, LevelFilter::TRACE),
+        };
+        Self {
+            own,
+            dependencies,
+            repeats: Repeats::default(),
+        }
+    }
+
+    fn shows(&self, metadata: &Metadata<'_>) -> bool {
+        let limit = match (is_own(metadata.target()), metadata.is_span()) {
+            (false, _) => self.dependencies,
+            (true, false) => self.own,
+            // Spans carry what belongs to every line inside them, such as the request's id: a
+            // lone error at level 0 needs it most.
+            (true, true) => self.own.max(LevelFilter::INFO),
+        };
+        *metadata.level() <= limit
+    }
+}
+
+impl<S: Subscriber> Filter<S> for Verbosity {
+    fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        self.shows(metadata)
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.shows(metadata) {
+            Interest::always()
+        } else {
+            Interest::never()
+        }
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
+        // A collector that is away fails every export, and says so twice each time.
+        !is_telemetry(event.metadata().target())
+            || self.dependencies == LevelFilter::TRACE
+            || self
+                .repeats
+                .admit(event.metadata().callsite(), Instant::now())
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(self.own.max(self.dependencies).max(LevelFilter::INFO))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_crates_are_known_by_name() {
+        for own in [
+            "runner_service",
+            "runner_process::standby",
+            "function_runner",
+            "krm::eval",
+        ] {
+            assert!(is_own(own), "{own}");
+        }
+        for other in ["h2::client", "runner", "tonic", "krmx", "opentelemetry_sdk"] {
+            assert!(!is_own(other), "{other}");
+        }
+    }
+}

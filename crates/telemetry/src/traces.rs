@@ -1,0 +1,65 @@
+//! Sends the spans of this project's own crates to a collector.
+//!
+//! Spans of dependencies stay out. They would say little, and those of the exporter's own
+//! connection would be exported in turn, for ever.
+
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
+use tracing::{Level, Metadata, Subscriber, level_filters::LevelFilter};
+use tracing_subscriber::{Layer, filter::FilterFn, registry::LookupSpan};
+
+use crate::{
+    TelemetryError,
+    log::is_own,
+    settings::{Settings, TracesExporter},
+};
+
+/// The provider of the exporter that was asked for, if any.
+pub(crate) fn provider(
+    settings: &Settings,
+    resource: Resource,
+) -> Result<Option<SdkTracerProvider>, TelemetryError> {
+    match &settings.traces {
+        TracesExporter::None => {
+            drop(resource);
+            Ok(None)
+        }
+        #[cfg(feature = "otlp")]
+        TracesExporter::Otlp(collector) => Ok(Some(
+            SdkTracerProvider::builder()
+                .with_resource(resource)
+                .with_sampler(settings.sampler.clone())
+                .with_batch_exporter(crate::otlp::span_exporter(collector)?)
+                .build(),
+        )),
+    }
+}
+
+/// The layer that turns `tracing` spans into exported ones.
+pub(crate) fn layer<S>(provider: &SdkTracerProvider) -> impl Layer<S> + Send + Sync + use<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
+{
+    tracing_opentelemetry::layer()
+        .with_tracer(provider.tracer("function-runner"))
+        .with_location(false)
+        .with_threads(false)
+        .with_tracked_inactivity(false)
+        // Entering a span must not start it: its parent may still have to be read from the
+        // request's headers.
+        .with_context_activation(false)
+        .with_filter(
+            FilterFn::new(is_exported as fn(&Metadata<'_>) -> bool)
+                .with_max_level_hint(LevelFilter::DEBUG),
+        )
+}
+
+/// Independent of the log level: a quiet log is no reason to have no traces.
+fn is_exported(metadata: &Metadata<'_>) -> bool {
+    let limit = if metadata.is_span() {
+        Level::DEBUG
+    } else {
+        Level::INFO
+    };
+    is_own(metadata.target()) && *metadata.level() <= limit
+}
