@@ -1,1 +1,26 @@
-//! Placeholder.
+//! Runs a function: one process an evaluation, fed and drained without deadlock, bounded in time
+//! and memory, and gone without a trace afterwards.
+//!
+//! ```text
+//! Engine ─→ Admission (a place near a core) ─→ Standby (or a fresh spawn) ─→ Process::complete
+//! ```
+//!
+//! It knows programs, bytes and limits. It does not know images, resource lists or gRPC.
+
+mod admission;
+mod engine;
+mod exit;
+mod log;
+mod metrics;
+mod orphans;
+mod process;
+mod program;
+mod scratch;
+mod standby;
+
+pub use admission::Admission;
+pub use engine::{Completed, Engine, EngineOptions, Limits, RunError};
+pub use exit::Exit;
+pub use log::excerpt;
+pub use orphans::{Orphans, become_subreaper};
+pub use program::{Program, StartError, Surroundings};

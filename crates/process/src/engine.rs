@@ -1,0 +1,253 @@
+//! The way of an evaluation through this crate: a place, a process, its end.
+
+use std::{
+    sync::{Arc, Weak},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use tokio::time::{Instant as TokioInstant, MissedTickBehavior, interval, sleep, timeout_at};
+use tracing::{Instrument, debug_span};
+
+use crate::{
+    Admission, Exit, Program, StartError,
+    admission::{Full, PATIENCE, Place},
+    metrics,
+    process::{Bounds, Process, ProcessStartError, Stopped},
+    scratch::ScratchRoot,
+    standby::Standby,
+};
+
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What an engine may use.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Processes at once.
+    pub parallel: usize,
+    /// Evaluations that may wait for a place.
+    pub max_waiting: usize,
+    /// Processes kept ready for each function in use; 0 turns standby off.
+    pub standby: usize,
+    /// What one process may write.
+    pub limits: Limits,
+}
+
+/// How much a process may write.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// More standard output than this is an error.
+    pub stdout: usize,
+    /// Of more standard error than this the middle is dropped.
+    pub stderr: usize,
+}
+
+/// Runs programs. Cheap to clone; the last one dropped ends every process.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    admission: Admission,
+    standby: Standby,
+    scratches: ScratchRoot,
+    bounds: Bounds,
+}
+
+/// A program that ended by itself.
+#[derive(Debug)]
+pub struct Completed {
+    /// All it wrote to its standard output.
+    pub stdout: Bytes,
+    /// What it wrote to its standard error, the middle cut out if it was long.
+    pub stderr: Bytes,
+    /// How it ended.
+    pub exit: Exit,
+}
+
+/// Why a program did not end by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Too many evaluations wait.
+    #[error("{waiting} evaluations wait already")]
+    QueueFull {
+        /// How many.
+        waiting: usize,
+    },
+    /// It could not be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// It wrote more than it may.
+    #[error("it wrote more than {limit} bytes")]
+    OutputTooLarge {
+        /// What it may write.
+        limit: usize,
+    },
+    /// Its time was up.
+    #[error("its time was up after {queued:.1?} queued and {running:.1?} running")]
+    DeadlineExceeded {
+        /// How long it waited for a place.
+        queued: Duration,
+        /// How long it ran.
+        running: Duration,
+        /// What it had written to its standard error.
+        stderr: Bytes,
+    },
+    /// The system refused something.
+    #[error("the system refused: {0}")]
+    System(#[from] std::io::Error),
+}
+
+// === impl Engine ===
+
+impl Engine {
+    /// An engine on the current tokio runtime.
+    #[must_use]
+    pub fn new(options: &EngineOptions) -> Self {
+        let inner = Arc::new(Inner {
+            admission: Admission::new(options.parallel, options.max_waiting),
+            standby: Standby::new(options.standby),
+            scratches: ScratchRoot::new(),
+            bounds: Bounds {
+                stdout: options.limits.stdout,
+                stderr: options.limits.stderr,
+            },
+        });
+        if inner.standby.is_on() {
+            tokio::spawn(sweep(Arc::downgrade(&inner)));
+        }
+        Self(inner)
+    }
+
+    /// Runs a program over an input until the deadline. Dropping the future ends the program.
+    pub async fn run(
+        &self,
+        program: &Arc<Program>,
+        input: Bytes,
+        deadline: Instant,
+    ) -> Result<Completed, RunError> {
+        let inner = &self.0;
+        let arrived = Instant::now();
+        let mut place = inner.enter(arrived, deadline).await?;
+        let admitted = Instant::now();
+        let queued = admitted.duration_since(arrived);
+        metrics::instruments()
+            .queue_wait
+            .record(queued.as_secs_f64(), &[]);
+
+        let process = inner.process(program)?;
+        // Behind the one that is taken the next one starts, on a core that is free.
+        self.refill(program);
+        let limit = inner.bounds.stdout;
+        let completed = {
+            let run = process.complete(input, inner.bounds, deadline.into());
+            let mut run = std::pin::pin!(run.instrument(debug_span!("run")));
+            tokio::select! {
+                biased;
+                ended = &mut run => ended,
+                () = sleep(PATIENCE) => {
+                    place.step_aside();
+                    run.await
+                }
+            }
+        };
+        drop(place);
+        self.refill(program);
+        match completed {
+            Ok(ended) => Ok(Completed {
+                stdout: ended.stdout,
+                stderr: ended.stderr,
+                exit: ended.exit,
+            }),
+            Err(Stopped::OutputTooLarge) => Err(RunError::OutputTooLarge { limit }),
+            Err(Stopped::DeadlineExceeded { stderr }) => Err(RunError::DeadlineExceeded {
+                queued,
+                running: admitted.elapsed(),
+                stderr,
+            }),
+            Err(Stopped::Io(error)) => Err(error.into()),
+        }
+    }
+
+    /// The gate in front of the cores.
+    #[must_use]
+    pub fn admission(&self) -> &Admission {
+        &self.0.admission
+    }
+
+    /// Starts a standby off the request's way, if a core is free for it.
+    fn refill(&self, program: &Arc<Program>) {
+        let inner = &self.0;
+        if inner.standby.is_on() && inner.admission.has_room() {
+            let (inner, program) = (inner.clone(), program.clone());
+            // Starting a process blocks its thread until the program is loaded.
+            tokio::task::spawn_blocking(move || inner.start_standby(&program));
+        }
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    async fn enter(&self, arrived: Instant, deadline: Instant) -> Result<Place, RunError> {
+        let enter = self.admission.enter().instrument(debug_span!("queue"));
+        match timeout_at(TokioInstant::from_std(deadline), enter).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(Full { waiting })) => Err(RunError::QueueFull { waiting }),
+            Err(_) => Err(RunError::DeadlineExceeded {
+                queued: arrived.elapsed(),
+                running: Duration::ZERO,
+                stderr: Bytes::new(),
+            }),
+        }
+    }
+
+    fn process(&self, program: &Arc<Program>) -> Result<Process, RunError> {
+        let _span = debug_span!("spawn").entered();
+        let waiting = self.standby.take(program);
+        if self.standby.is_on() {
+            metrics::instruments().standby(&program.name(), waiting.is_some());
+        }
+        match waiting {
+            Some(process) => Ok(process),
+            None => Process::start(program, &self.scratches).map_err(|error| match error {
+                ProcessStartError::Program(error) => error.into(),
+                ProcessStartError::System(error) => error.into(),
+            }),
+        }
+    }
+
+    fn start_standby(&self, program: &Arc<Program>) {
+        let Some(opening) = self.standby.opening(program) else {
+            return;
+        };
+        match Process::start(program, &self.scratches) {
+            Ok(process) => opening.fill(process),
+            // The next evaluation meets the same error and reports it.
+            Err(error) => tracing::debug!(%error, "no standby"),
+        }
+    }
+}
+
+/// Renews standbys that died or grew old, until the engine is gone.
+async fn sweep(engine: Weak<Inner>) {
+    let mut ticks = interval(SWEEP_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(inner) = engine.upgrade() else {
+            return;
+        };
+        if inner.standby.is_empty() {
+            continue;
+        }
+        let wanting = inner.standby.sweep();
+        if !wanting.is_empty() {
+            let _ = tokio::task::spawn_blocking(move || {
+                wanting
+                    .iter()
+                    .for_each(|program| inner.start_standby(program));
+            })
+            .await;
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Waiting for a process to end, ending it with everything it started, and reaping it.
+
+use std::{
+    io,
+    process::{Child, ExitStatus},
+};
+
+use rustix::{
+    fd::OwnedFd,
+    process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions},
+};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    signal::unix::{Signal as SignalStream, SignalKind, signal},
+};
+
+use crate::orphans;
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It exited with this code.
+    Code(i32),
+    /// A signal killed it.
+    Signal(i32),
+}
+
+/// The leader of a function's process group. Dropping it kills the group and reaps the leader.
+pub(crate) struct Leader {
+    pid: Pid,
+    /// None once reaped.
+    living: Option<Living>,
+}
+
+struct Living {
+    child: Child,
+    watch: Watch,
+}
+
+/// How we learn that the leader ended without reaping it: its pid, and so its group's id, must stay
+/// taken until the group is killed.
+enum Watch {
+    Pidfd(AsyncFd<OwnedFd>),
+    /// For kernels and sandboxes without pidfd.
+    Sigchld(SignalStream),
+}
+
+// === impl Exit ===
+
+impl Exit {
+    /// Whether it is the exit of success.
+    #[must_use]
+    pub fn success(self) -> bool {
+        self == Self::Code(0)
+    }
+
+    fn of(status: ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Code(-1),
+        }
+    }
+}
+
+impl std::fmt::Display for Exit {
+    /// As Go prints it, which package authors know: `exit status 1`, `signal: killed`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit status {code}"),
+            Self::Signal(signal) => match signal_name(*signal) {
+                Some(name) => write!(f, "signal: {name}"),
+                None => write!(f, "signal: signal {signal}"),
+            },
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match Signal::from_named_raw(signal)? {
+        Signal::HUP => "hangup",
+        Signal::INT => "interrupt",
+        Signal::QUIT => "quit",
+        Signal::ILL => "illegal instruction",
+        Signal::TRAP => "trace/breakpoint trap",
+        Signal::ABORT => "aborted",
+        Signal::BUS => "bus error",
+        Signal::FPE => "floating point exception",
+        Signal::KILL => "killed",
+        Signal::SEGV => "segmentation fault",
+        Signal::PIPE => "broken pipe",
+        Signal::ALARM => "alarm clock",
+        Signal::TERM => "terminated",
+        Signal::XCPU => "CPU time limit exceeded",
+        Signal::XFSZ => "file size limit exceeded",
+        _ => return None,
+    })
+}
+
+// === impl Leader ===
+
+impl Leader {
+    /// Takes charge of a child that was started as the leader of its own process group.
+    pub(crate) fn new(mut child: Child) -> io::Result<Self> {
+        let pid = Pid::from_child(&child);
+        match Watch::new(pid) {
+            Ok(watch) => Ok(Self {
+                pid,
+                living: Some(Living { child, watch }),
+            }),
+            Err(error) => {
+                kill_group(pid);
+                let _ = child.wait();
+                orphans::forget(pid);
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until the leader ended. It is not reaped yet.
+    pub(crate) async fn exited(&mut self) -> io::Result<()> {
+        match &mut self.living {
+            Some(living) => living.watch.ended(self.pid).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the leader ended already.
+    pub(crate) fn has_ended(&self) -> bool {
+        has_ended(self.pid)
+    }
+
+    /// Kills every process of the group.
+    pub(crate) fn kill_group(&self) {
+        kill_group(self.pid);
+    }
+
+    /// Kills what is left of the group, then reaps the leader, which must have ended.
+    pub(crate) fn reap(mut self) -> io::Result<Exit> {
+        match self.living.take() {
+            Some(living) => living.reap(self.pid),
+            None => Err(io::Error::other("the process was reaped already")),
+        }
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        let Some(mut living) = self.living.take() else {
+            return;
+        };
+        let pid = self.pid;
+        kill_group(pid);
+        // The kill takes effect in a moment; nobody should wait for it here.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if !has_ended(pid) => {
+                runtime.spawn(async move {
+                    let _ = living.watch.ended(pid).await;
+                    let _ = living.reap(pid);
+                });
+            }
+            _ => {
+                let _ = living.reap(pid);
+            }
+        }
+    }
+}
+
+// === impl Living ===
+
+impl Living {
+    fn reap(mut self, pid: Pid) -> io::Result<Exit> {
+        kill_group(pid);
+        // The watch goes first: a pidfd is tied to this process, and its number is free afterwards.
+        drop(self.watch);
+        let exit = self.child.wait().map(Exit::of);
+        orphans::forget(pid);
+        exit
+    }
+}
+
+// === impl Watch ===
+
+impl Watch {
+    fn new(pid: Pid) -> io::Result<Self> {
+        match rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK) {
+            Ok(pidfd) => register(pidfd).map(Self::Pidfd),
+            Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM | rustix::io::Errno::INVAL) => {
+                signal(SignalKind::child()).map(Self::Sigchld)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn ended(&mut self, pid: Pid) -> io::Result<()> {
+        match self {
+            Self::Pidfd(pidfd) => pidfd.readable().await.map(|mut ready| ready.retain_ready()),
+            Self::Sigchld(signals) => {
+                while !has_ended(pid) {
+                    if signals.recv().await.is_none() {
+                        return Err(io::Error::other("the signal stream ended"));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "tokio leaves it to the caller that the descriptor stays open"
+)]
+fn register(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: the `AsyncFd` owns the descriptor, and nothing here closes or replaces it before the
+    // `AsyncFd` is dropped.
+    unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }.map_err(io::Error::from)
+}
+
+/// Peeks: the process stays a zombie, so its pid stays taken.
+fn has_ended(pid: Pid) -> bool {
+    let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(rustix::process::waitid(WaitId::Pid(pid), peek), Ok(None))
+}
+
+/// Only while the leader is not reaped: its pid is then still taken, by itself or by its zombie, so
+/// the group cannot be anybody else's.
+fn kill_group(leader: Pid) {
+    let _ = rustix::process::kill_process_group(leader, Signal::KILL);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn ends_are_told_as_go_tells_them() {
+        assert_eq!(Exit::Code(3).to_string(), "exit status 3");
+        assert_eq!(Exit::Signal(9).to_string(), "signal: killed");
+        assert_eq!(Exit::Signal(11).to_string(), "signal: segmentation fault");
+        assert_eq!(Exit::Signal(40).to_string(), "signal: signal 40");
+    }
+
+    #[tokio::test]
+    async fn without_pidfd_the_end_is_still_noticed() {
+        use std::os::unix::process::CommandExt;
+        let signals = signal(SignalKind::child()).unwrap();
+        let child = Command::new("/bin/sh")
+            .args(["-c", "exit 4"])
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&child);
+        let mut watch = Watch::Sigchld(signals);
+        watch.ended(pid).await.unwrap();
+        let living = Living { child, watch };
+        assert_eq!(living.reap(pid).unwrap(), Exit::Code(4));
+    }
+}

@@ -1,0 +1,230 @@
+//! One started process, and its evaluation: feed it, drain it, wait for it.
+
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+    pin::pin,
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::unix::pipe::{Receiver, Sender},
+    time::{Instant, timeout},
+};
+
+use crate::{
+    Exit, Program, StartError, Surroundings,
+    exit::Leader,
+    log::Log,
+    scratch::{Scratch, ScratchRoot},
+};
+
+/// How long a pipe may stay open after the process ended, before its group is killed, and again
+/// before we stop listening: a grandchild may hold it.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// A pipe holds this much unless asked to hold more.
+const PIPE_SIZE: usize = 64 << 10;
+
+/// The most that an unprivileged process may ask for.
+const MAX_PIPE_SIZE: usize = 1 << 20;
+
+const READ_SIZE: usize = 16 << 10;
+
+/// A process that was started and waits for its input.
+pub(crate) struct Process {
+    // Fields are dropped in this order: the process goes before its directory does.
+    leader: Leader,
+    stdin: Sender,
+    stdout: Receiver,
+    stderr: Receiver,
+    _scratch: Option<Scratch>,
+}
+
+/// How much a process may write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) stdout: usize,
+    pub(crate) stderr: usize,
+}
+
+pub(crate) struct Ended {
+    pub(crate) stdout: Bytes,
+    pub(crate) stderr: Bytes,
+    pub(crate) exit: Exit,
+}
+
+/// Why a process did not end by itself.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    OutputTooLarge,
+    DeadlineExceeded { stderr: Bytes },
+    Io(io::Error),
+}
+
+// === impl Process ===
+
+impl Process {
+    pub(crate) fn start(
+        program: &Program,
+        scratches: &ScratchRoot,
+    ) -> Result<Self, ProcessStartError> {
+        let scratch = match program.surroundings {
+            Surroundings::Confined => scratches.scratch(),
+            Surroundings::Inherited => None,
+        };
+        let directory = match (&scratch, program.surroundings) {
+            (Some(scratch), _) => Some(scratch.path()),
+            (None, Surroundings::Confined) => Some(Path::new("/")),
+            (None, Surroundings::Inherited) => None,
+        };
+        let mut child = program.start(directory)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let leader = Leader::new(child)?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(io::Error::other("the process has no pipes").into());
+        };
+        Ok(Self {
+            leader,
+            stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
+            stdout: Receiver::from_owned_fd(OwnedFd::from(stdout))?,
+            stderr: Receiver::from_owned_fd(OwnedFd::from(stderr))?,
+            _scratch: scratch,
+        })
+    }
+
+    /// Whether it ended before it got any input.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.leader.has_ended()
+    }
+
+    /// Feeds the input and waits for the end. Dropping the future ends the process.
+    pub(crate) async fn complete(
+        self,
+        input: Bytes,
+        bounds: Bounds,
+        deadline: Instant,
+    ) -> Result<Ended, Stopped> {
+        let Self {
+            mut leader,
+            stdin,
+            mut stdout,
+            mut stderr,
+            _scratch,
+        } = self;
+        if input.len() > PIPE_SIZE {
+            // Fewer wake-ups; refused where the user's share of pipe memory is used up.
+            widen(&stdin, input.len());
+            widen(&stdout, input.len());
+        }
+        // An output is about as long as its input: one allocation instead of a series of growing ones.
+        let mut output = BytesMut::with_capacity(bounds.stdout.min(input.len() + READ_SIZE));
+        let mut log = Log::new(bounds.stderr);
+        let in_time = {
+            let mut fed = pin!(feed(stdin, input));
+            let mut drained = pin!(drain(
+                &mut stdout,
+                &mut output,
+                bounds.stdout,
+                &mut stderr,
+                &mut log
+            ));
+            let mut late = pin!(tokio::time::sleep_until(deadline));
+            let (mut is_fed, mut is_drained) = (false, false);
+            let in_time = loop {
+                tokio::select! {
+                    biased;
+                    () = &mut fed, if !is_fed => is_fed = true,
+                    done = &mut drained, if !is_drained => {
+                        done?;
+                        is_drained = true;
+                    }
+                    ended = leader.exited() => {
+                        ended.map_err(Stopped::Io)?;
+                        break true;
+                    }
+                    () = &mut late => {
+                        leader.kill_group();
+                        break false;
+                    }
+                }
+            };
+            // All that the process itself wrote is in the pipes by now; what still holds them open
+            // is something it left behind.
+            if !is_drained {
+                match timeout(LINGER, &mut drained).await {
+                    Ok(done) => done?,
+                    Err(_) => {
+                        leader.kill_group();
+                        if let Ok(done) = timeout(LINGER, &mut drained).await {
+                            done?;
+                        }
+                    }
+                }
+            }
+            in_time
+        };
+        if !in_time {
+            return Err(Stopped::DeadlineExceeded {
+                stderr: log.into_bytes(),
+            });
+        }
+        let exit = leader.reap().map_err(Stopped::Io)?;
+        Ok(Ended {
+            stdout: output.freeze(),
+            stderr: log.into_bytes(),
+            exit,
+        })
+    }
+}
+
+/// A function may end, or close its standard input, before it has read everything: its own affair.
+async fn feed(mut stdin: Sender, input: Bytes) {
+    let _ = stdin.write_all(&input).await;
+}
+
+async fn drain(
+    stdout: &mut Receiver,
+    output: &mut BytesMut,
+    limit: usize,
+    stderr: &mut Receiver,
+    log: &mut Log,
+) -> Result<(), Stopped> {
+    let output = async {
+        loop {
+            output.reserve(READ_SIZE);
+            if stdout.read_buf(output).await.map_err(Stopped::Io)? == 0 {
+                return Ok(());
+            }
+            if output.len() > limit {
+                return Err(Stopped::OutputTooLarge);
+            }
+        }
+    };
+    let log = async {
+        let mut chunk = Vec::with_capacity(READ_SIZE);
+        while stderr.read_buf(&mut chunk).await.map_err(Stopped::Io)? > 0 {
+            log.push(&chunk);
+            chunk.clear();
+        }
+        Ok(())
+    };
+    tokio::try_join!(output, log).map(|_| ())
+}
+
+fn widen(pipe: &impl AsFd, size: usize) {
+    let size = size.clamp(PIPE_SIZE, MAX_PIPE_SIZE).next_power_of_two();
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, size);
+}
+
+/// Why a process could not be started.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProcessStartError {
+    #[error(transparent)]
+    Program(#[from] StartError),
+    #[error("cannot start a process: {0}")]
+    System(#[from] io::Error),
+}

@@ -1,0 +1,154 @@
+//! What to run, and how a process of it is started.
+
+use std::{
+    borrow::Cow,
+    ffi::OsString,
+    fs, io,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use crate::orphans;
+
+/// A function's program and what it finds when it starts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Program {
+    /// The executable. Always with a slash: nothing is looked up in a `PATH`.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// What else it finds.
+    pub surroundings: Surroundings,
+}
+
+/// Where a function runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Surroundings {
+    /// Beside us: an empty directory of its own as working directory, `HOME` and `TMPDIR`, and
+    /// resource limits.
+    Confined,
+    /// In its own image, where everything is as the image says.
+    Inherited,
+}
+
+/// Why a program did not start.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start {}: {why}", path.display())]
+pub struct StartError {
+    path: PathBuf,
+    why: &'static str,
+    #[source]
+    source: io::Error,
+}
+
+/// A confined function gets no core dumps, a bounded number of files, and cannot fill the disk with one.
+const LIMITS: [(Resource, u64); 3] = [
+    (Resource::Core, 0),
+    (Resource::Nofile, 4096),
+    (Resource::Fsize, 1 << 30),
+];
+
+// === impl Program ===
+
+impl Program {
+    /// A confined program with an empty environment and no arguments.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            surroundings: Surroundings::Confined,
+        }
+    }
+
+    /// The name a metric knows it by: its file's.
+    pub(crate) fn name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or_default().to_string_lossy()
+    }
+
+    /// Starts a process of it as the leader of its own group.
+    ///
+    /// Nothing here may need code between fork and exec: the standard library then starts it by
+    /// `posix_spawn`, without copying our page tables. Limits are therefore set from outside.
+    pub(crate) fn start(&self, directory: Option<&Path>) -> Result<Child, StartError> {
+        let mut command = Command::new(&self.path);
+        command
+            .args(&self.args)
+            .env_clear()
+            .envs(self.env.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(directory) = directory {
+            command
+                .current_dir(directory)
+                .env("HOME", directory)
+                .env("TMPDIR", directory);
+        }
+        let child = orphans::starting(|| command.spawn(), Pid::from_child)
+            .map_err(|source| self.start_error(source))?;
+        let pid = Pid::from_child(&child);
+        if self.surroundings == Surroundings::Confined {
+            restrict(pid);
+        }
+        prefer_for_oom(pid);
+        Ok(child)
+    }
+
+    fn start_error(&self, source: io::Error) -> StartError {
+        let why = match (source.kind(), fs::metadata(&self.path)) {
+            (io::ErrorKind::NotFound, Err(_)) => "no such file",
+            (io::ErrorKind::NotFound, Ok(_)) => {
+                "its interpreter (the #! line) or dynamic loader does not exist"
+            }
+            (_, Ok(found)) if found.is_dir() => "it is a directory",
+            (io::ErrorKind::PermissionDenied, Ok(found))
+                if found.permissions().mode() & 0o111 == 0 =>
+            {
+                "it is not executable (chmod +x)"
+            }
+            (io::ErrorKind::PermissionDenied, _) => "permission denied",
+            _ => match source
+                .raw_os_error()
+                .map(rustix::io::Errno::from_raw_os_error)
+            {
+                Some(rustix::io::Errno::NOEXEC) => {
+                    "it is neither a program for this machine nor a script with a #! line"
+                }
+                Some(rustix::io::Errno::TXTBSY) => "it is being written",
+                Some(rustix::io::Errno::AGAIN) => "the process limit is reached",
+                Some(rustix::io::Errno::NOMEM) => "out of memory",
+                Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "too many open files",
+                _ => "the system refused it",
+            },
+        };
+        StartError {
+            path: self.path.clone(),
+            why,
+            source,
+        }
+    }
+}
+
+/// A process may be gone already, or the system may not let us: neither harms the evaluation.
+fn restrict(pid: Pid) {
+    for (resource, maximum) in LIMITS {
+        let limit = Rlimit {
+            current: Some(maximum),
+            maximum: Some(maximum),
+        };
+        let _ = prlimit(Some(pid), resource, limit);
+    }
+}
+
+/// If memory runs out, the function goes before its server does.
+fn prefer_for_oom(pid: Pid) {
+    let _ = fs::write(format!("/proc/{}/oom_score_adj", pid.as_raw_pid()), "1000");
+}

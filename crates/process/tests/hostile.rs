@@ -1,0 +1,235 @@
+//! Functions that misbehave: each gets its error in bounded time, and leaves no process, zombie or
+//! descriptor behind.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use runner_process::{Engine, Exit, Program, RunError};
+use support::{in_seconds, options, over, sh};
+
+fn input(size: usize) -> Bytes {
+    Bytes::from(vec![b'x'; size])
+}
+
+/// Runs one script over an input and hands its end to a check.
+fn evaluate(
+    script: &str,
+    input: Bytes,
+    seconds: u64,
+    check: impl FnOnce(Result<runner_process::Completed, RunError>),
+) {
+    over(&options(), async |engine: Engine| {
+        let started = Instant::now();
+        check(engine.run(&sh(script), input, in_seconds(seconds)).await);
+        assert!(
+            started.elapsed().as_secs() <= seconds + 2,
+            "took {:?}",
+            started.elapsed()
+        );
+    });
+}
+
+#[test]
+fn what_goes_in_comes_out_whatever_its_size() {
+    for size in [0, 1, 4096, 65_536, 65_537, 1 << 20] {
+        evaluate("cat", input(size), 10, |end| {
+            let end = end.unwrap();
+            assert_eq!(end.stdout.len(), size);
+            assert_eq!(end.exit, Exit::Code(0));
+        });
+    }
+}
+
+#[test]
+fn one_that_never_reads_its_input_ends_as_it_likes() {
+    evaluate(
+        "echo done; exec 0</dev/null; exit 3",
+        input(900_000),
+        10,
+        |end| {
+            let end = end.unwrap();
+            assert_eq!((&end.stdout[..], end.exit), (&b"done\n"[..], Exit::Code(3)));
+        },
+    );
+}
+
+#[test]
+fn one_that_sleeps_on_its_input_is_stopped_at_the_deadline() {
+    evaluate("echo waiting >&2; sleep 600", input(900_000), 1, |end| {
+        let Err(RunError::DeadlineExceeded {
+            running, stderr, ..
+        }) = end
+        else {
+            panic!("{end:?}")
+        };
+        assert!(running.as_millis() >= 900);
+        assert_eq!(&stderr[..], b"waiting\n");
+    });
+}
+
+#[test]
+fn one_that_exits_before_reading_is_not_waited_for() {
+    evaluate("exit 0", input(900_000), 10, |end| {
+        assert!(end.unwrap().exit.success())
+    });
+}
+
+#[test]
+fn one_that_closes_its_output_early_is_waited_for() {
+    evaluate(
+        "echo early; exec 1>&-; exec 2>&-; cat >/dev/null; exit 7",
+        input(900_000),
+        10,
+        |end| {
+            let end = end.unwrap();
+            assert_eq!(
+                (&end.stdout[..], end.exit),
+                (&b"early\n"[..], Exit::Code(7))
+            );
+        },
+    );
+}
+
+#[test]
+fn a_gigabyte_of_output_is_cut_off_at_the_limit() {
+    evaluate("head -c 1000000000 /dev/zero", input(10), 20, |end| {
+        assert!(
+            matches!(end, Err(RunError::OutputTooLarge { limit: 1_048_576 })),
+            "{end:?}"
+        );
+    });
+}
+
+#[test]
+fn of_a_gigabyte_of_log_the_ends_are_kept() {
+    let script = "echo first >&2; head -c 1000000000 /dev/zero >&2; echo last >&2; echo ok";
+    evaluate(script, input(10), 60, |end| {
+        let end = end.unwrap();
+        assert_eq!(&end.stdout[..], b"ok\n");
+        assert!(end.stderr.len() < 70_000, "{}", end.stderr.len());
+        assert!(end.stderr.starts_with(b"first\n") && end.stderr.ends_with(b"last\n"));
+    });
+}
+
+#[test]
+fn a_grandchild_that_holds_the_pipes_does_not_hold_the_answer() {
+    evaluate("echo answer; sleep 600 & exit 0", input(10), 10, |end| {
+        assert_eq!(&end.unwrap().stdout[..], b"answer\n");
+    });
+}
+
+#[test]
+fn a_grandchild_that_left_the_group_does_not_hold_the_answer_either() {
+    evaluate(
+        "echo answer; setsid sleep 600 & exit 0",
+        input(10),
+        10,
+        |end| {
+            assert_eq!(&end.unwrap().stdout[..], b"answer\n");
+        },
+    );
+}
+
+#[test]
+fn a_daemon_that_left_group_and_pipes_is_swept_away() {
+    let script = "setsid sh -c 'exec </dev/null >/dev/null 2>&1; sleep 600' & exit 0";
+    evaluate(script, input(10), 10, |end| {
+        assert!(end.unwrap().exit.success())
+    });
+}
+
+#[test]
+fn ignoring_signals_does_not_help() {
+    evaluate(
+        "trap '' TERM INT HUP; while :; do sleep 1; done",
+        input(10),
+        1,
+        |end| {
+            assert!(
+                matches!(end, Err(RunError::DeadlineExceeded { .. })),
+                "{end:?}"
+            );
+        },
+    );
+}
+
+#[test]
+fn a_swarm_of_children_dies_with_its_function() {
+    let script = "i=0; while [ $i -lt 200 ]; do sleep 600 & i=$((i+1)); done; wait";
+    evaluate(script, input(10), 2, |end| {
+        assert!(
+            matches!(end, Err(RunError::DeadlineExceeded { .. })),
+            "{end:?}"
+        );
+    });
+}
+
+#[test]
+fn death_by_signal_is_told_as_such() {
+    evaluate("kill -SEGV $$", input(900_000), 10, |end| {
+        assert_eq!(end.unwrap().exit, Exit::Signal(11));
+    });
+}
+
+#[test]
+fn one_that_is_dropped_leaves_nothing() {
+    over(&options(), async |engine: Engine| {
+        let program = sh("sleep 600 & sleep 600");
+        let run = engine.run(&program, input(900_000), in_seconds(60));
+        let cut_short = tokio::time::timeout(std::time::Duration::from_millis(100), run).await;
+        assert!(cut_short.is_err());
+    });
+}
+
+#[test]
+fn what_cannot_start_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &str, mode: u32| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    let cases = [
+        (directory.path().join("missing"), "no such file"),
+        (
+            file("plain", "#!/bin/sh\n", 0o644),
+            "it is not executable (chmod +x)",
+        ),
+        (
+            file("interpreter", "#!/no/such/interpreter\n", 0o755),
+            "its interpreter",
+        ),
+        (
+            file("noise", "no magic here\n", 0o755),
+            "neither a program for this machine",
+        ),
+        (directory.path().to_owned(), "it is a directory"),
+    ];
+    over(&options(), async |engine: Engine| {
+        for (path, says) in cases {
+            let program = Arc::new(Program::new(path));
+            let error = engine
+                .run(&program, input(10), in_seconds(10))
+                .await
+                .unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_confined_function_finds_an_empty_place_and_limits() {
+    evaluate(
+        "ls -A; [ \"$PWD\" = \"$HOME\" ] && ulimit -c && echo x >file && cat file",
+        input(10),
+        10,
+        |end| {
+            let end = end.unwrap();
+            assert_eq!(String::from_utf8_lossy(&end.stdout), "0\nx\n");
+        },
+    );
+}

@@ -1,0 +1,192 @@
+//! Standby and admission, with real processes.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
+
+use bytes::Bytes;
+use runner_process::{Engine, EngineOptions, Program, RunError};
+use support::{eventually, in_seconds, options, over, sh};
+
+fn with_standby() -> EngineOptions {
+    EngineOptions {
+        standby: 1,
+        ..options()
+    }
+}
+
+/// How many processes of a marked script are there.
+fn running(mark: &str) -> usize {
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return 0;
+    };
+    processes
+        .filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok())
+        .filter(|line| String::from_utf8_lossy(line).contains(mark))
+        .count()
+}
+
+#[test]
+fn the_next_process_waits_before_its_request_comes() {
+    over(&with_standby(), async |engine: Engine| {
+        // Each process tells its pid when it starts, and once more when it is fed.
+        let program = sh("mark=standby-ready; cat >/dev/null; echo $$");
+        let first = engine
+            .run(&program, Bytes::new(), in_seconds(10))
+            .await
+            .unwrap();
+        eventually("one process waits", || running("standby-ready") == 1).await;
+        let second = engine
+            .run(&program, Bytes::new(), in_seconds(10))
+            .await
+            .unwrap();
+        assert_ne!(
+            first.stdout, second.stdout,
+            "one process serves one evaluation"
+        );
+        eventually("the next one waits", || running("standby-ready") == 1).await;
+    });
+}
+
+#[test]
+fn a_standby_that_died_is_passed_over() {
+    over(&with_standby(), async |engine: Engine| {
+        let directory = tempfile::tempdir().unwrap();
+        let mark = directory.path().join("once");
+        // Every process but the first ends before it reads anything.
+        let script = format!(
+            "if [ -e {0} ]; then echo died; exit 9; fi; touch {0}; cat >/dev/null; echo lived",
+            mark.display()
+        );
+        let program = sh(&script);
+        engine
+            .run(&program, Bytes::new(), in_seconds(10))
+            .await
+            .unwrap();
+        eventually("a standby came and went", || {
+            running(&mark.display().to_string()) == 0
+        })
+        .await;
+        fs::remove_file(&mark).unwrap();
+        let end = engine
+            .run(&program, Bytes::new(), in_seconds(10))
+            .await
+            .unwrap();
+        assert_eq!(&end.stdout[..], b"lived\n");
+    });
+}
+
+#[test]
+fn a_replaced_binary_is_used_by_the_next_evaluation() {
+    over(&with_standby(), async |engine: Engine| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("function");
+        let install = |answer: &str| {
+            let new = directory.path().join("new");
+            fs::write(&new, format!("#!/bin/sh\ncat >/dev/null\necho {answer}\n")).unwrap();
+            fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
+            fs::rename(&new, &path).unwrap();
+        };
+        install("old");
+        let program = Arc::new(Program::new(&path));
+        let mark = path.display().to_string();
+        assert_eq!(
+            &engine
+                .run(&program, Bytes::new(), in_seconds(10))
+                .await
+                .unwrap()
+                .stdout[..],
+            b"old\n"
+        );
+        eventually("one process waits", || running(&mark) == 1).await;
+        install("new");
+        assert_eq!(
+            &engine
+                .run(&program, Bytes::new(), in_seconds(10))
+                .await
+                .unwrap()
+                .stdout[..],
+            b"new\n"
+        );
+    });
+}
+
+#[test]
+fn more_evaluations_than_places_wait_their_turn() {
+    over(&options(), async |engine: Engine| {
+        let directory = tempfile::tempdir().unwrap();
+        // Fails if a third runs beside two others.
+        let script = format!(
+            "cat >/dev/null; cd {}; mkdir a 2>/dev/null && {{ sleep 0.02; rmdir a; exit 0; }}; \
+             mkdir b 2>/dev/null && {{ sleep 0.02; rmdir b; exit 0; }}; exit 1",
+            directory.path().display()
+        );
+        let program = sh(&script);
+        let runs: Vec<_> = (0..40)
+            .map(|_| {
+                let (engine, program) = (engine.clone(), program.clone());
+                tokio::spawn(
+                    async move { engine.run(&program, Bytes::new(), in_seconds(60)).await },
+                )
+            })
+            .collect();
+        for run in runs {
+            assert!(run.await.unwrap().unwrap().exit.success());
+        }
+    });
+}
+
+#[test]
+fn one_whose_time_is_up_in_the_queue_says_so() {
+    let options = EngineOptions {
+        parallel: 1,
+        ..options()
+    };
+    over(&options, async |engine: Engine| {
+        let slow = sh("sleep 1.5");
+        let holder = tokio::spawn({
+            let engine = engine.clone();
+            async move { engine.run(&slow, Bytes::new(), in_seconds(10)).await }
+        });
+        eventually("the first runs", || running("sleep 1.5") > 0).await;
+        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(50);
+        let error = engine
+            .run(&sh("true"), Bytes::new(), deadline)
+            .await
+            .unwrap_err();
+        let RunError::DeadlineExceeded {
+            queued, running, ..
+        } = error
+        else {
+            panic!("{error}")
+        };
+        assert!(queued.as_millis() >= 45 && running.is_zero());
+        holder.await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn hanging_functions_do_not_keep_the_others_out() {
+    over(&options(), async |engine: Engine| {
+        let hanging: Vec<_> = (0..2)
+            .map(|_| {
+                let engine = engine.clone();
+                tokio::spawn(async move {
+                    engine
+                        .run(&sh("sleep 600"), Bytes::new(), in_seconds(30))
+                        .await
+                })
+            })
+            .collect();
+        let end = engine
+            .run(&sh("echo through"), Bytes::new(), in_seconds(20))
+            .await
+            .unwrap();
+        assert_eq!(&end.stdout[..], b"through\n");
+        for run in hanging {
+            run.abort();
+            assert!(run.await.unwrap_err().is_cancelled());
+        }
+    });
+}

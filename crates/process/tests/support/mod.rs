@@ -1,0 +1,87 @@
+//! What the engine's tests share: programs in shell, and a count of what is left behind.
+
+use std::{
+    fs,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use runner_process::{Engine, EngineOptions, Limits, Orphans, Program, become_subreaper};
+
+/// Descriptors and children are the whole process's: tests that count them run one at a time, each
+/// on a runtime of its own.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+#[derive(Debug, PartialEq, Eq)]
+struct Held {
+    descriptors: usize,
+    children: usize,
+}
+
+pub fn options() -> EngineOptions {
+    EngineOptions {
+        parallel: 2,
+        max_waiting: 100,
+        standby: 0,
+        limits: Limits {
+            stdout: 1 << 20,
+            stderr: 64 << 10,
+        },
+    }
+}
+
+/// A shell script as a program.
+pub fn sh(script: &str) -> Arc<Program> {
+    let mut program = Program::new("/bin/sh");
+    program.args = vec!["-c".into(), script.into()];
+    program.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    Arc::new(program)
+}
+
+pub fn in_seconds(seconds: u64) -> Instant {
+    Instant::now() + Duration::from_secs(seconds)
+}
+
+/// Waits for a condition, ten seconds at most.
+pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let limit = in_seconds(10);
+    while !condition() {
+        assert!(
+            Instant::now() < limit,
+            "in ten seconds this did not come true: {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Runs a test over a fresh engine, and then checks that nothing is left of it.
+pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(Engine) -> F) {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        become_subreaper().unwrap();
+        let _orphans = Orphans::watch().unwrap();
+        let before = Held::now();
+        test(Engine::new(options)).await;
+        eventually("no process or descriptor is left", || Held::now() == before).await;
+    });
+}
+
+impl Held {
+    fn now() -> Self {
+        let children = fs::read_dir("/proc/self/task")
+            .unwrap()
+            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
+            .map(|listed| listed.split_ascii_whitespace().count())
+            .sum();
+        Self {
+            descriptors: fs::read_dir("/proc/self/fd").unwrap().count(),
+            children,
+        }
+    }
+}
