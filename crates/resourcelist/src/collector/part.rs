@@ -1,0 +1,65 @@
+//! The scalars a result is made of.
+
+use crate::result::{Field, File, FunctionResult, ResourceRef, Severity};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    Message,
+    Severity,
+    ResourceApiVersion,
+    ResourceKind,
+    ResourceNamespace,
+    ResourceName,
+    FieldPath,
+    FieldCurrentValue,
+    FieldProposedValue,
+    FilePath,
+    FileIndex,
+    Tag(String),
+}
+
+// === impl Part ===
+
+impl Part {
+    /// Puts `text` where it belongs. Of two, the last stays, but what was `merged` in by a merge
+    /// key gives way to what is already there.
+    pub(super) fn fill(self, result: &mut FunctionResult, text: String, merged: bool) {
+        let target = match self {
+            Self::Message => &mut result.message,
+            Self::Severity => {
+                if !merged || result.severity == Severity::default() {
+                    result.severity = Severity::from_word(&text);
+                }
+                return;
+            }
+            Self::ResourceApiVersion => &mut resource(result).api_version,
+            Self::ResourceKind => &mut resource(result).kind,
+            Self::ResourceNamespace => &mut resource(result).namespace,
+            Self::ResourceName => &mut resource(result).name,
+            Self::FieldPath => &mut field(result).path,
+            Self::FieldCurrentValue => field(result).current_value.get_or_insert_default(),
+            Self::FieldProposedValue => field(result).proposed_value.get_or_insert_default(),
+            Self::FilePath => &mut file(result).path,
+            Self::FileIndex => {
+                file(result).index = text.parse().unwrap_or_default();
+                return;
+            }
+            Self::Tag(name) => result.tags.entry(name).or_default(),
+        };
+        if !merged || target.is_empty() {
+            *target = text;
+        }
+    }
+}
+
+fn resource(result: &mut FunctionResult) -> &mut ResourceRef {
+    result.resource_ref.get_or_insert_default()
+}
+
+fn field(result: &mut FunctionResult) -> &mut Field {
+    result.field.get_or_insert_default()
+}
+
+fn file(result: &mut FunctionResult) -> &mut File {
+    result.file.get_or_insert_default()
+}

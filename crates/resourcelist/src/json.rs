@@ -1,0 +1,214 @@
+//! Reads a list that is JSON: the envelope properly, everything else by counting brackets.
+//!
+//! JSON could go to the YAML parser too, but that holds all tokens of a flow collection at once
+//! and refuses surrogate pairs. What is not JSON through and through makes this unsure.
+
+mod string;
+
+use memchr::memchr_iter;
+
+use crate::collector::Collector;
+use crate::error::Stop;
+use crate::step::Step;
+
+/// More than a result nests where the collector looks at it, but for merge keys in merge keys.
+const MAX_DEPTH: usize = 32;
+
+pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
+    let mut reader = Reader {
+        list,
+        at: 0,
+        line: 1,
+        counted: 0,
+        depth: 0,
+        collector,
+    };
+    reader.value()?;
+    match reader.next_token() {
+        None => Ok(()),
+        Some(_) => Err(Stop::Unsure),
+    }
+}
+
+struct Reader<'a, 'c> {
+    list: &'a [u8],
+    at: usize,
+    /// The line that `counted` is on; it follows `at` whenever a line is needed.
+    line: usize,
+    counted: usize,
+    depth: usize,
+    collector: &'c mut Collector,
+}
+
+// === impl Reader ===
+
+impl<'a> Reader<'a, '_> {
+    /// Reads one value. It calls itself only for what the collector enters, within bounds.
+    fn value(&mut self) -> Result<(), Stop> {
+        let Some(first) = self.next_token() else {
+            return Err(Stop::Unsure);
+        };
+        if self.collector.is_indifferent() {
+            self.skip(first)?;
+            return self.step(Step::Null);
+        }
+        match first {
+            b'{' | b'[' if self.depth == MAX_DEPTH => Err(Stop::Unsure),
+            b'{' => self.members(),
+            b'[' => self.elements(),
+            b'"' => {
+                let text = self.string()?;
+                self.step(text)
+            }
+            _ => {
+                let word = self.word()?;
+                self.step(word)
+            }
+        }
+    }
+
+    fn members(&mut self) -> Result<(), Stop> {
+        self.begin(Step::Map)?;
+        if self.next_token() == Some(b'}') {
+            return self.end();
+        }
+        loop {
+            self.expect(b'"')?;
+            let key = self.string()?;
+            self.step(key)?;
+            self.expect(b':')?;
+            self.at += 1;
+            self.value()?;
+            match self.next_token() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => return self.end(),
+                _ => return Err(Stop::Unsure),
+            }
+        }
+    }
+
+    fn elements(&mut self) -> Result<(), Stop> {
+        self.begin(Step::Seq)?;
+        if self.next_token() == Some(b']') {
+            return self.end();
+        }
+        loop {
+            self.value()?;
+            match self.next_token() {
+                Some(b',') => self.at += 1,
+                Some(b']') => return self.end(),
+                _ => return Err(Stop::Unsure),
+            }
+        }
+    }
+
+    fn begin(&mut self, step: Step<'a>) -> Result<(), Stop> {
+        self.step(step)?;
+        self.at += 1;
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Stop> {
+        self.at += 1;
+        self.depth -= 1;
+        self.step(Step::End)
+    }
+
+    fn step(&mut self, step: Step<'a>) -> Result<(), Stop> {
+        let passed = self.list.get(self.counted..self.at).unwrap_or_default();
+        self.line += memchr_iter(b'\n', passed).count();
+        self.counted = self.at;
+        Ok(self.collector.step(step, self.line)?)
+    }
+
+    /// The first byte of the next token, which is not consumed.
+    fn next_token(&mut self) -> Option<u8> {
+        let rest = self.list.get(self.at..)?;
+        let blank = rest.iter().position(|byte| !is_blank(*byte))?;
+        self.at += blank;
+        rest.get(blank).copied()
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Stop> {
+        if self.next_token() == Some(byte) {
+            Ok(())
+        } else {
+            Err(Stop::Unsure)
+        }
+    }
+
+    fn string(&mut self) -> Result<Step<'a>, Stop> {
+        let end = string::end(self.list, self.at).ok_or(Stop::Unsure)?;
+        let inner = self.list.get(self.at + 1..end - 1).unwrap_or_default();
+        self.at = end;
+        Ok(Step::Text(string::decode(inner).ok_or(Stop::Unsure)?))
+    }
+
+    /// Reads a number, as it is written, or one of the three words.
+    fn word(&mut self) -> Result<Step<'a>, Stop> {
+        let rest = self.list.get(self.at..).unwrap_or_default();
+        let end = rest
+            .iter()
+            .position(|byte| !is_word(*byte))
+            .unwrap_or(rest.len());
+        let word = rest.get(..end).unwrap_or_default();
+        self.at += end;
+        let is_number = matches!(word.first(), Some(b'-' | b'0'..=b'9'))
+            && word
+                .iter()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+        match (word, std::str::from_utf8(word)) {
+            (b"null", _) => Ok(Step::Null),
+            (b"true" | b"false", Ok(text)) => Ok(Step::Text(text.into())),
+            (_, Ok(text)) if is_number => Ok(Step::Text(text.into())),
+            _ => Err(Stop::Unsure),
+        }
+    }
+
+    /// Steps over one value without recursion.
+    fn skip(&mut self, first: u8) -> Result<(), Stop> {
+        if first == b'"' {
+            self.at = string::end(self.list, self.at).ok_or(Stop::Unsure)?;
+            return Ok(());
+        }
+        if !matches!(first, b'{' | b'[') {
+            return self.word().map(drop);
+        }
+        let mut depth = 0_usize;
+        // Quotes open a string only after one of these; elsewhere YAML takes them for text.
+        let mut before = b',';
+        while let Some(&byte) = self.list.get(self.at) {
+            match byte {
+                b'"' if matches!(before, b'{' | b'[' | b',' | b':') => {
+                    self.at = string::end(self.list, self.at).ok_or(Stop::Unsure)?;
+                    before = byte;
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                b',' | b':' => {}
+                _ if is_blank(byte) => {
+                    self.at += 1;
+                    continue;
+                }
+                _ if is_word(byte) => {}
+                _ => return Err(Stop::Unsure),
+            }
+            before = byte;
+            self.at += 1;
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+        Err(Stop::Unsure)
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
+}

@@ -1,0 +1,155 @@
+//! Lists made to hurt.
+
+use std::time::{Duration, Instant};
+
+use rstest::rstest;
+
+use crate::collector::Collector;
+use crate::{ScanError, scan, scan_whole, yaml};
+
+const HEAD: &str = "kind: ResourceList\napiVersion: config.kubernetes.io/v1\n";
+
+fn steps(list: &str) -> (usize, Result<(), ScanError>) {
+    let mut collector = Collector::default();
+    let outcome = yaml::read(list, 1, &mut collector);
+    (collector.steps, outcome)
+}
+
+#[test]
+fn aliases_that_make_no_difference_are_not_followed() {
+    let mut list = format!("{HEAD}items:\n- &a0 {{message: boom}}\n");
+    for level in 1..40 {
+        let below = format!("*a{}, ", level - 1).repeat(9);
+        list.push_str(&format!("- &a{level} [{below}]\n"));
+    }
+    list.push_str("results: [*a0, *a39, {message: *a39, other: *a39}]\nmore: *a39\n");
+    let (steps, outcome) = steps(&list);
+    assert_eq!(outcome, Ok(()));
+    assert!(steps < list.len(), "{steps} steps");
+}
+
+#[test]
+fn a_bomb_of_aliases_stops_within_its_allowance() {
+    let mut list = format!("{HEAD}items:\n- &a0 {{message: boom}}\n");
+    for level in 1..40 {
+        let below = format!("*a{}, ", level - 1).repeat(9);
+        list.push_str(&format!("- &a{level} {{<<: [{below}]}}\n"));
+    }
+    list.push_str("results: [*a39]\n");
+    let (steps, outcome) = steps(&list);
+    assert_eq!(outcome, Err(ScanError::AliasExpansion { line: 44 }));
+    assert!(steps < (1 << 20) + 2 * list.len(), "{steps} steps");
+}
+
+#[test]
+fn a_large_result_repeated_by_alias_is_refused() {
+    let message = "x".repeat(1 << 20);
+    let repeats = "- *r\n".repeat(100_000);
+    let list = format!("{HEAD}results:\n- &r {{message: {message}}}\n{repeats}");
+    let (steps, outcome) = steps(&list);
+    assert_eq!(outcome, Err(ScanError::AliasExpansion { line: 7 }));
+    assert!(steps < list.len());
+}
+
+#[test]
+fn a_long_chain_of_aliases_is_followed_without_recursion() {
+    let mut list = format!("{HEAD}items:\n- &a0 {{message: hi}}\n");
+    for level in 1..50_000 {
+        list.push_str(&format!("- &a{level} {{<<: *a{}}}\n", level - 1));
+    }
+    list.push_str("results: [*a49999]\n");
+    assert_eq!(scan(list.as_bytes()).unwrap().results_text(), "[info]: hi");
+}
+
+#[test]
+fn merge_keys_in_json_do_not_recurse_without_end() {
+    let deep = format!("{}1{}", "{\"<<\":".repeat(100_000), "}".repeat(100_000));
+    let list = format!(
+        "{{\"kind\":\"ResourceList\",\"apiVersion\":\"config.kubernetes.io/v1\",\"results\":[{deep}]}}"
+    );
+    assert!(scan(list.as_bytes()).is_err());
+}
+
+#[test]
+fn anchored_content_beyond_the_tape_is_refused_only_when_used() {
+    let many = "  - a\n".repeat(1 << 19);
+    let list = format!("{HEAD}items: &all\n{many}");
+    assert!(scan_whole(list.as_bytes()).is_ok());
+    let used = format!("{list}results:\n- *all\n");
+    assert_eq!(
+        scan(used.as_bytes()).unwrap_err(),
+        ScanError::TooComplex {
+            detail: "anchored content"
+        }
+    );
+}
+
+#[rstest]
+#[case::flow_sequences("x: ", "[", "")]
+#[case::flow_mappings("x: ", "{a: ", "")]
+#[case::closed_flow("x: ", "[", "]")]
+#[case::block_sequences("x:\n", "- ", "")]
+#[case::explicit_keys("x:\n ", "? ", "")]
+#[case::flow_keys("x: ", "[[a]: ", "]")]
+#[case::one_long_flow("x: [", "a, ", "")]
+#[case::pairs("x: {", "a: b, ", "")]
+#[case::words("x: ", "a ", "")]
+#[case::words_in_flow("x: [[", "a\n ", "")]
+#[case::blank_lines("x: |\n", " \n", "")]
+#[case::folded("x: >\n", "  a\n\n", "")]
+#[case::quoted("x: \"", "a\\\n ", "\"")]
+#[case::single_quoted("x: '", "''", "'")]
+#[case::comments("x: [", "#\n ", "]")]
+#[case::anchors("x: [", "&a b,", "]")]
+#[case::many_anchors("x: &a [", "&b c, *b, ", "]")]
+#[case::tags("x: [", "!t b,", "]")]
+#[case::documents("", "---\n", "")]
+#[case::document_ends("", "...\n", "")]
+#[case::directives("", "%x\n", "---\n")]
+#[case::tag_directives("", "%TAG !a! b\n", "---\n")]
+#[case::tabs("x: ", "\t", "")]
+#[case::colons("x: [", ":,", "]")]
+#[case::questions("x: [", "? ,", "]")]
+#[case::quotes("", "\"", "")]
+#[case::lone_returns("x: y", "\r", "")]
+#[case::deeper_and_deeper("", "\n ", "")]
+#[case::braces("", "{", "")]
+#[case::json("{\"a\":", "[", "]")]
+#[case::backslashes("{\"a\":\"", "\\", "")]
+fn nothing_takes_more_than_linear_time(#[case] head: &str, #[case] unit: &str, #[case] tail: &str) {
+    // Quadratic time would be minutes at this length.
+    let times = (1 << 20) / unit.len();
+    let list = format!(
+        "{head}{}{}",
+        unit.repeat(times),
+        tail.repeat(times.min(1 << 18))
+    );
+    for read in [scan, scan_whole] {
+        let start = Instant::now();
+        let _ = read(list.as_bytes());
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(20), "{took:?}");
+    }
+}
+
+#[test]
+fn items_however_deep_do_not_matter_to_a_json_list() {
+    let deep = format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20));
+    let list = format!(
+        "{{\"kind\":\"ResourceList\",\"items\":{deep},\"apiVersion\":\"config.kubernetes.io/v1\"}}"
+    );
+    assert!(scan(list.as_bytes()).is_ok());
+}
+
+#[test]
+fn steps_grow_with_the_list_and_no_faster() {
+    let item = "- &a {b: [c, *a], d: e}\n- [*a, *a]\n";
+    let list = |count: usize| {
+        format!(
+            "{HEAD}items:\n{}results:\n- message: *a\n",
+            item.repeat(count)
+        )
+    };
+    let (few, many) = (steps(&list(100)).0, steps(&list(10_000)).0);
+    assert!(many <= few * 100, "{few} steps, then {many}");
+}

@@ -1,0 +1,150 @@
+//! Reads YAML of any layout, event by event, and keeps the parser inside bounds.
+
+use memchr::{memchr, memchr_iter, memchr3_iter};
+use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
+
+use crate::anchors::Anchors;
+use crate::collector::Collector;
+use crate::error::ScanError;
+use crate::step::Step;
+
+/// Deeper than this no reader in the field follows.
+const MAX_DEPTH: usize = 10_000;
+/// The parser holds all tokens of a flow collection until it knows that it is no key, at some
+/// hundred bytes a token. Each token but a few comes with one of the bytes counted against this.
+const MAX_FLOW_BYTES: usize = 1 << 18;
+
+/// Checks that bytes can be read as YAML at all.
+pub(crate) fn text(list: &[u8]) -> Result<&str, ScanError> {
+    let not_text = |at, detail| ScanError::NotText {
+        line: 1 + lines_before(list, at),
+        detail,
+    };
+    let text =
+        std::str::from_utf8(list).map_err(|error| not_text(error.valid_up_to(), "no UTF-8"))?;
+    match memchr(0, list) {
+        None => Ok(text),
+        // The parser takes a NUL for the end of its input.
+        Some(at) => Err(not_text(at, "a NUL byte")),
+    }
+}
+
+pub(crate) fn lines_before(list: &[u8], at: usize) -> usize {
+    list.get(..at)
+        .map_or(0, |before| memchr_iter(b'\n', before).count())
+}
+
+/// Reads the one document of `text` into `collector`; `first_line` is the number of its first line.
+pub(crate) fn read(
+    text: &str,
+    first_line: usize,
+    collector: &mut Collector,
+) -> Result<(), ScanError> {
+    if memchr3_iter(b',', b'[', b'{', text.as_bytes())
+        .nth(MAX_FLOW_BYTES)
+        .is_some()
+    {
+        return Err(ScanError::TooComplex {
+            detail: "flow collections",
+        });
+    }
+    let mut document = Document {
+        collector,
+        anchors: Anchors::new(text),
+        depth: 0,
+        has_content: false,
+    };
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| ScanError::Syntax {
+            line: first_line - 1 + error.marker().line(),
+            detail: error.info().to_owned(),
+        })?;
+        document.event(event, first_line - 1 + span.start.line())?;
+    }
+    if document.has_content {
+        Ok(())
+    } else {
+        Err(ScanError::Empty)
+    }
+}
+
+struct Document<'a> {
+    collector: &'a mut Collector,
+    anchors: Anchors,
+    depth: usize,
+    has_content: bool,
+}
+
+// === impl Document ===
+
+impl Document<'_> {
+    fn event(&mut self, event: Event<'_>, line: usize) -> Result<(), ScanError> {
+        let (step, anchor) = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_null = is_null(&text, style, tag.as_deref());
+                (
+                    if is_null {
+                        Step::Null
+                    } else {
+                        Step::Text(text)
+                    },
+                    anchor,
+                )
+            }
+            Event::MappingStart(anchor, _) => (Step::Map, anchor),
+            Event::SequenceStart(anchor, _) => (Step::Seq, anchor),
+            Event::MappingEnd | Event::SequenceEnd => (Step::End, 0),
+            Event::Alias(anchor) => return self.alias(anchor, line),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => return Ok(()),
+        };
+        if self.depth == 0 {
+            if step == Step::Null {
+                // A document with nothing in it, as a stray marker makes.
+                return Ok(());
+            }
+            if self.has_content {
+                return Err(ScanError::SecondDocument { line });
+            }
+            self.has_content = true;
+        }
+        match step {
+            Step::Map | Step::Seq if self.depth == MAX_DEPTH => {
+                return Err(ScanError::TooDeep {
+                    line,
+                    limit: MAX_DEPTH,
+                });
+            }
+            Step::Map | Step::Seq => self.depth += 1,
+            _ => {}
+        }
+        self.anchors.observe(&step, anchor, self.depth);
+        if step == Step::End {
+            self.depth = self.depth.saturating_sub(1);
+        }
+        self.collector.step(step, line)
+    }
+
+    fn alias(&mut self, anchor: usize, line: usize) -> Result<(), ScanError> {
+        self.anchors.observe_alias(anchor);
+        if self.depth == 0 {
+            return Err(ScanError::NotAMapping { line });
+        }
+        if self.collector.is_indifferent() {
+            return self.collector.step(Step::Null, line);
+        }
+        self.anchors.play(anchor, self.collector, line)
+    }
+}
+
+fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool {
+    let says_nothing =
+        style == ScalarStyle::Plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
+    match tag {
+        None => says_nothing,
+        Some(tag) => tag.is_yaml_core_schema() && tag.suffix == "null",
+    }
+}
