@@ -1,0 +1,281 @@
+//! The test bed as a whole: coming up, going down, and a hold on one that is up.
+
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    cgroups,
+    components::{Component, Surroundings},
+    configuration,
+    daemon::{self, Daemon},
+    images,
+    layout::{self, Layout},
+    network, packages,
+    programs::Programs,
+    progress,
+    registries::PrivateRegistry,
+    residue,
+    settings::{self, Settings},
+    wait_until,
+};
+
+const READY_LIMIT: Duration = Duration::from_secs(120);
+/// How many components need no API server.
+const BEFORE_API_SERVER: usize = 4;
+const END_LIMIT: Duration = Duration::from_secs(30);
+const BURIAL_LIMIT: Duration = Duration::from_secs(5);
+
+/// A test bed that is up, or was when this was made.
+#[derive(Clone, Debug)]
+pub struct Testbed {
+    pub(crate) layout: Layout,
+    pub(crate) settings: Settings,
+    pub(crate) programs: Programs,
+}
+
+// === impl Testbed ===
+
+impl Testbed {
+    /// Brings everything up, or what is missing of it.
+    pub fn up(layout: &Layout) -> Result<Self> {
+        require_root("up")?;
+        packages::require()?;
+        let programs = Programs::built(layout)?;
+        let _lock = exclusively(layout)?;
+        let started = Instant::now();
+        let settings = match Settings::load(layout)? {
+            Some(settings) if settings.boot == daemon::boot_id()? => settings,
+            _ => {
+                if layout.run().exists() {
+                    progress("clearing away what an earlier test bed left");
+                    Self::clear(layout)?;
+                }
+                network::refuse_strangers()?;
+                Settings::choose(layout)?
+            }
+        };
+        let bed = Self {
+            layout: layout.clone(),
+            settings,
+            programs,
+        };
+        network::raise()?;
+        settings::write_sysctl("net/ipv4/ip_forward", "1")?;
+        cgroups::raise()?;
+        configuration::write(layout, &bed.settings)?;
+        // The first ones need nobody; the API server needs etcd; the others need the API server.
+        let (apart, rest) = Component::ALL.split_at(BEFORE_API_SERVER);
+        for stage in [apart, &rest[..1], &rest[1..]] {
+            for &component in stage {
+                bed.launch(component)?;
+            }
+            for &component in stage {
+                bed.await_ready(component)?;
+            }
+        }
+        wait_until("the default service account", READY_LIMIT, || {
+            Ok(bed
+                .surroundings()
+                .kubectl(&["get", "serviceaccount", "default"]))
+        })?;
+        progress(&format!("up in {:.1} s", started.elapsed().as_secs_f32()));
+        Ok(bed)
+    }
+
+    /// Ends every process and removes every trace. There need not be anything to remove.
+    pub fn down(layout: &Layout) -> Result<()> {
+        if !layout.run().exists() {
+            progress("nothing is up");
+            return Ok(());
+        }
+        require_root("down")?;
+        let _lock = exclusively(layout)?;
+        let started = Instant::now();
+        Self::clear(layout)?;
+        progress(&format!("down in {:.1} s", started.elapsed().as_secs_f32()));
+        Ok(())
+    }
+
+    /// The test bed that is up.
+    pub fn running() -> Result<Self> {
+        Self::running_at(&Layout::of_user()?)
+    }
+
+    /// The test bed that is up in this place.
+    pub fn running_at(layout: &Layout) -> Result<Self> {
+        let none = "no test bed is up; `make testbed-up` starts one";
+        let settings = Settings::load(layout)?.context(none)?;
+        if settings.boot != daemon::boot_id()? {
+            bail!(none);
+        }
+        let programs = Programs::built(layout)?;
+        Ok(Self {
+            layout: layout.clone(),
+            settings,
+            programs,
+        })
+    }
+
+    /// The way into the cluster, as its administrator.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.layout.in_run("kubeconfig")
+    }
+
+    /// The registry anybody may use, as images name it.
+    #[must_use]
+    pub fn open_registry(&self) -> String {
+        format!("localhost:{}", self.settings.registry_port)
+    }
+
+    /// The registry with a password.
+    #[must_use]
+    pub fn private_registry(&self) -> PrivateRegistry {
+        PrivateRegistry {
+            host: configuration::private_registry(),
+            ca: self.layout.in_run("certs/registry-ca.crt"),
+            user: self.settings.registry_user.clone(),
+            password: self.settings.registry_password.clone(),
+        }
+    }
+
+    /// What a component printed.
+    #[must_use]
+    pub fn log(&self, component: Component) -> PathBuf {
+        self.layout.log(component.name())
+    }
+
+    /// The process of a component, if it runs.
+    pub fn pid(&self, component: Component) -> Result<Option<i32>> {
+        let process = self.daemon(component, &self.layout.run()).process()?;
+        Ok(process.map(|process| process.pid()))
+    }
+
+    /// The program that is kubectl when its first argument says so.
+    pub fn kube(&self) -> Result<PathBuf> {
+        self.programs.path("kube")
+    }
+
+    /// Starts a component unless it runs, and waits until it serves.
+    pub fn start(&self, component: Component) -> Result<()> {
+        self.launch(component)?;
+        self.await_ready(component)
+    }
+
+    fn launch(&self, component: Component) -> Result<()> {
+        let run = self.layout.run();
+        let daemon = self.daemon(component, &run);
+        let (program, arguments) = component.command(self.surroundings())?;
+        if daemon.ensure(&self.programs.search_path(), &program, &arguments)? {
+            progress(&format!("starting {}", component.name()));
+        }
+        Ok(())
+    }
+
+    fn await_ready(&self, component: Component) -> Result<()> {
+        let run = self.layout.run();
+        let daemon = self.daemon(component, &run);
+        wait_until(component.name(), READY_LIMIT, || {
+            if component.is_ready(self.surroundings()) {
+                return Ok(true);
+            }
+            if daemon.process()?.is_none() {
+                bail!("{} ended:\n{}", component.name(), daemon.last_words());
+            }
+            Ok(false)
+        })
+        .with_context(|| format!("see {}", daemon.log.display()))?;
+        if component == Component::OpenRegistry {
+            images::push_pause(self)?;
+        }
+        Ok(())
+    }
+
+    /// Asks a component to end and waits until it has.
+    pub fn stop(&self, component: Component) -> Result<()> {
+        self.daemon(component, &self.layout.run()).stop()
+    }
+
+    /// Ends a component as a crash would.
+    pub fn kill(&self, component: Component) -> Result<()> {
+        self.daemon(component, &self.layout.run()).kill()
+    }
+
+    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            layout: &self.layout,
+            settings: &self.settings,
+            programs: &self.programs,
+        }
+    }
+
+    fn daemon<'a>(&self, component: Component, run: &'a std::path::Path) -> Daemon<'a> {
+        Daemon {
+            name: component.name(),
+            run,
+            log: self.log(component),
+        }
+    }
+
+    fn clear(layout: &Layout) -> Result<()> {
+        let run = layout.run();
+        let settings = Settings::load(layout)?;
+        progress("ending processes");
+        let mut ended = Vec::new();
+        // Again and again, because what dies last may have started something first.
+        wait_until("the end of every process", END_LIMIT, || {
+            let mut left = daemon::marked(&run)?;
+            left.extend(cgroups::processes(None)?);
+            for process in &left {
+                process.kill()?;
+                ended.push(process.pid());
+            }
+            Ok(left.is_empty())
+        })?;
+        // They are dead; that init has buried them is for the eyes only, so it may fail.
+        let _ = wait_until("the burial of every process", BURIAL_LIMIT, || {
+            Ok(!ended.iter().any(|pid| daemon::is_zombie(*pid)))
+        });
+        progress("removing mounts, groups, rules and addresses");
+        residue::clear(&run)?;
+        wait_until("the removal of control groups", END_LIMIT, cgroups::lower)?;
+        network::lower()?;
+        if let Some(settings) = settings {
+            settings.restore_sysctls()?;
+            settings.remove_new_directories()?;
+        }
+        // Its disappearance says that all of the above is done, so it moves away in one step.
+        let gone = run.with_added_extension("gone");
+        if gone.exists() {
+            fs::remove_dir_all(&gone)?;
+        }
+        fs::rename(&run, &gone)?;
+        fs::remove_dir_all(&gone).with_context(|| format!("cannot remove {}", gone.display()))
+    }
+}
+
+fn require_root(what: &str) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        bail!("`testbed {what}` starts containers and changes the network: it must run as root");
+    }
+    Ok(())
+}
+
+/// Held as long as the file is open.
+fn exclusively(layout: &Layout) -> Result<File> {
+    let path = layout.lock();
+    if let Some(parent) = path.parent() {
+        layout::make_dir(parent)?;
+    }
+    let file = File::create(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    if file.try_lock().is_err() {
+        progress("waiting for another up or down to finish");
+        file.lock()?;
+    }
+    Ok(file)
+}

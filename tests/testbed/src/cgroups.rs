@@ -1,0 +1,127 @@
+//! The control groups of the pods, all below one directory of ours in every hierarchy.
+//!
+//! They are how a container's processes are found: for a fault that stops them, and for the end,
+//! when everything in them goes whatever state the runtime is in.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+
+use crate::daemon::Process;
+
+/// The directory, and what the kubelet calls its root.
+pub const ROOT: &str = "krm-testbed";
+
+const MOUNT: &str = "/sys/fs/cgroup";
+/// What the kubelet wants to manage on the unified hierarchy.
+const CONTROLLERS: [&str; 5] = ["cpu", "cpuset", "io", "memory", "pids"];
+
+/// Makes our directory in every hierarchy; the kubelet insists that its root exists.
+pub fn raise() -> Result<()> {
+    for hierarchy in hierarchies()? {
+        let root = hierarchy.join(ROOT);
+        if hierarchy.join("cgroup.subtree_control").exists() {
+            delegate(&hierarchy);
+        }
+        match fs::create_dir(&root) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot make {}", root.display()));
+            }
+        }
+        // The old cpuset controller starts a group without processors, where nothing can run.
+        for file in ["cpuset.cpus", "cpuset.mems"] {
+            if let Ok(parents) = fs::read_to_string(hierarchy.join(file))
+                && root.join("cgroup.clone_children").exists()
+            {
+                fs::write(root.join(file), parents)?;
+            }
+        }
+        if root.join("cgroup.subtree_control").exists() {
+            delegate(&root);
+        }
+    }
+    Ok(())
+}
+
+/// Every process of every pod, or of one container by its id.
+pub fn processes(container: Option<&str>) -> Result<Vec<Process>> {
+    let mut pids = Vec::new();
+    for hierarchy in hierarchies()? {
+        for group in groups(&hierarchy.join(ROOT)) {
+            let wanted = container.is_none_or(|id| group.ends_with(id));
+            if wanted && let Ok(listed) = fs::read_to_string(group.join("cgroup.procs")) {
+                pids.extend(listed.lines().filter_map(|line| line.parse::<i32>().ok()));
+            }
+        }
+    }
+    pids.sort_unstable();
+    pids.dedup();
+    pids.into_iter()
+        .filter_map(|pid| Process::open(pid).transpose())
+        .collect()
+}
+
+/// Removes our directories. False while something in them still runs.
+pub fn lower() -> Result<bool> {
+    let mut empty = true;
+    for hierarchy in hierarchies()? {
+        let mut found = groups(&hierarchy.join(ROOT));
+        // The deepest first: only a group without children can go.
+        found.sort_by_key(|group| std::cmp::Reverse(group.components().count()));
+        for group in found {
+            match fs::remove_dir(&group) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(_) => empty = false,
+            }
+        }
+    }
+    Ok(empty)
+}
+
+/// One directory for each hierarchy: the mount itself on a unified system, else its children.
+fn hierarchies() -> Result<Vec<PathBuf>> {
+    let mount = Path::new(MOUNT);
+    if mount.join("cgroup.procs").exists() {
+        return Ok(vec![mount.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(mount).context("no control groups are mounted")? {
+        let entry = entry?;
+        // A link such as `cpuacct` stands for a hierarchy listed under another name.
+        if entry.file_type()?.is_dir() && entry.path().join("cgroup.procs").exists() {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+fn groups(root: &Path) -> Vec<PathBuf> {
+    if !root.is_dir() {
+        return Vec::new();
+    }
+    let mut found = vec![root.to_owned()];
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(groups(&entry.path()));
+        }
+    }
+    found
+}
+
+/// Hands controllers down to children. Those that are missing are not the test bed's business:
+/// the kubelet says which it cannot do without.
+fn delegate(group: &Path) {
+    for controller in CONTROLLERS {
+        let _ = fs::write(
+            group.join("cgroup.subtree_control"),
+            format!("+{controller}"),
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! The processes of the test bed: what each is called, how it is started, and when it serves.
+
+use std::{
+    io::{Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    os::unix::net::UnixStream,
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::Result;
+
+use crate::{
+    addresses::{API_PORT, DNS, NODE, NODE_NAME, PODS, SERVICES},
+    configuration::private_registry,
+    layout::Layout,
+    programs::Programs,
+    settings::Settings,
+};
+
+/// One process of the test bed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Component {
+    /// The store of the API server.
+    Etcd,
+    /// The registry without a password.
+    OpenRegistry,
+    /// The registry with a password and TLS.
+    PrivateRegistry,
+    /// The container runtime.
+    Containerd,
+    /// The API server.
+    ApiServer,
+    /// The controllers, among them those of endpoints and service accounts.
+    ControllerManager,
+    /// The scheduler.
+    Scheduler,
+    /// The node.
+    Kubelet,
+    /// Services, by iptables.
+    Proxy,
+    /// Names of services.
+    Dns,
+}
+
+/// What a component's command line and readiness depend on.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) layout: &'a Layout,
+    pub(crate) settings: &'a Settings,
+    pub(crate) programs: &'a Programs,
+}
+
+const PROXY_HEALTH_PORT: u16 = 10256;
+
+// === impl Component ===
+
+impl Component {
+    /// Every component, each after those it needs.
+    pub const ALL: [Self; 10] = [
+        Self::Etcd,
+        Self::OpenRegistry,
+        Self::PrivateRegistry,
+        Self::Containerd,
+        Self::ApiServer,
+        Self::ControllerManager,
+        Self::Scheduler,
+        Self::Kubelet,
+        Self::Proxy,
+        Self::Dns,
+    ];
+
+    /// The name of its log and of its process record.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::OpenRegistry => "open-registry",
+            Self::PrivateRegistry => "private-registry",
+            Self::Containerd => "containerd",
+            Self::ApiServer => "kube-apiserver",
+            Self::ControllerManager => "kube-controller-manager",
+            Self::Scheduler => "kube-scheduler",
+            Self::Proxy => "kube-proxy",
+            Self::Dns => "coredns",
+            Self::Kubelet => "kubelet",
+        }
+    }
+
+    /// The program and its arguments.
+    pub(crate) fn command(self, around: Surroundings<'_>) -> Result<(PathBuf, Vec<String>)> {
+        let program = match self {
+            Self::Etcd => PathBuf::from("/usr/bin/etcd"),
+            Self::OpenRegistry | Self::PrivateRegistry => PathBuf::from("/usr/bin/docker-registry"),
+            Self::Containerd => around.programs.path("containerd")?,
+            Self::Dns => around.programs.path("coredns")?,
+            _ => around.programs.path("kube")?,
+        };
+        let arguments = match self {
+            Self::Etcd => self.etcd(around),
+            Self::OpenRegistry | Self::PrivateRegistry => {
+                vec![
+                    "serve".to_owned(),
+                    around.config(&format!("{}.json", self.name())),
+                ]
+            }
+            Self::Containerd => vec!["--config".to_owned(), around.config("containerd.toml")],
+            Self::Dns => vec!["-conf".to_owned(), around.config("Corefile")],
+            Self::ApiServer => self.apiserver(around),
+            Self::ControllerManager => self.controller_manager(around),
+            Self::Scheduler => self.client(around, &["--leader-elect=false", "--secure-port=0"]),
+            Self::Proxy => self.proxy(around),
+            Self::Kubelet => self.kubelet(around),
+        };
+        Ok((program, arguments))
+    }
+
+    /// Whether it serves by now.
+    pub(crate) fn is_ready(self, around: Surroundings<'_>) -> bool {
+        let loopback = Ipv4Addr::LOCALHOST.to_string();
+        match self {
+            Self::Etcd => connects(&loopback, around.settings.etcd_port),
+            Self::OpenRegistry => connects(&loopback, around.settings.registry_port),
+            Self::PrivateRegistry => private_registry()
+                .parse()
+                .is_ok_and(|address| TcpStream::connect_timeout(&address, GLANCE).is_ok()),
+            Self::Containerd => {
+                UnixStream::connect(around.layout.in_run("containerd.sock")).is_ok()
+            }
+            Self::ApiServer => {
+                connects(NODE, API_PORT) && around.kubectl(&["get", "--raw", "/readyz"])
+            }
+            Self::Proxy => answers_ok(NODE, PROXY_HEALTH_PORT, "/livez"),
+            Self::Dns => answers_ok(DNS, 8181, "/ready"),
+            Self::Kubelet => {
+                let node = format!("node/{NODE_NAME}");
+                around.kubectl(&["wait", "--for=condition=Ready", &node, "--timeout=2s"])
+            }
+            // The node becomes ready, and accounts appear, only if these two do their work.
+            Self::ControllerManager | Self::Scheduler => true,
+        }
+    }
+
+    fn etcd(self, around: Surroundings<'_>) -> Vec<String> {
+        let client = format!("http://127.0.0.1:{}", around.settings.etcd_port);
+        let peer = format!("http://127.0.0.1:{}", around.settings.etcd_peer_port);
+        vec![
+            format!("--data-dir={}", around.layout.in_run("etcd").display()),
+            // Nothing here needs to survive a power cut.
+            "--unsafe-no-fsync".to_owned(),
+            "--log-level=warn".to_owned(),
+            format!("--listen-client-urls={client}"),
+            format!("--advertise-client-urls={client}"),
+            format!("--listen-peer-urls={peer}"),
+            format!("--initial-advertise-peer-urls={peer}"),
+            format!("--initial-cluster=default={peer}"),
+        ]
+    }
+
+    fn apiserver(self, around: Surroundings<'_>) -> Vec<String> {
+        let cert = |name: &str| around.cert(name);
+        vec![
+            self.name().to_owned(),
+            format!(
+                "--etcd-servers=http://127.0.0.1:{}",
+                around.settings.etcd_port
+            ),
+            format!("--bind-address={NODE}"),
+            format!("--advertise-address={NODE}"),
+            format!("--secure-port={API_PORT}"),
+            format!("--tls-cert-file={}", cert("apiserver.crt")),
+            format!("--tls-private-key-file={}", cert("apiserver.key")),
+            format!("--token-auth-file={}", around.config("tokens.csv")),
+            "--authorization-mode=RBAC".to_owned(),
+            format!("--service-cluster-ip-range={SERVICES}"),
+            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            format!("--service-account-key-file={}", cert("accounts.pub")),
+            format!(
+                "--service-account-signing-key-file={}",
+                cert("accounts.key")
+            ),
+            "--allow-privileged".to_owned(),
+            "--kubelet-preferred-address-types=InternalIP".to_owned(),
+            "--feature-gates=ImageVolume=true".to_owned(),
+        ]
+    }
+
+    fn controller_manager(self, around: Surroundings<'_>) -> Vec<String> {
+        let key = format!(
+            "--service-account-private-key-file={}",
+            around.cert("accounts.key")
+        );
+        let ca = format!("--root-ca-file={}", around.cert("ca.crt"));
+        self.client(
+            around,
+            &["--leader-elect=false", "--secure-port=0", &key, &ca],
+        )
+    }
+
+    fn proxy(self, around: Surroundings<'_>) -> Vec<String> {
+        self.client(
+            around,
+            &[
+                &format!("--hostname-override={NODE_NAME}"),
+                &format!("--cluster-cidr={PODS}"),
+                "--proxy-mode=iptables",
+                // Pods share a bridge: without this, answers of a service take the short way back
+                // past the translation, and the caller does not know who is talking to it.
+                "--masquerade-all",
+                "--iptables-localhost-nodeports=false",
+                "--nodeport-addresses=primary",
+                // Zero leaves the machine's own limits alone.
+                "--conntrack-max-per-core=0",
+                "--conntrack-tcp-timeout-established=0s",
+                "--conntrack-tcp-timeout-close-wait=0s",
+                "--oom-score-adj=0",
+                &format!("--healthz-bind-address={NODE}:{PROXY_HEALTH_PORT}"),
+                &format!("--metrics-bind-address={NODE}:10249"),
+            ],
+        )
+    }
+
+    fn kubelet(self, around: Surroundings<'_>) -> Vec<String> {
+        let root = around.layout.in_run("kubelet");
+        self.client(
+            around,
+            &[
+                &format!("--config={}", around.config("kubelet.json")),
+                &format!("--root-dir={}", root.display()),
+                &format!("--cert-dir={}", root.join("pki").display()),
+                &format!("--hostname-override={NODE_NAME}"),
+                &format!("--node-ip={NODE}"),
+            ],
+        )
+    }
+
+    fn client(self, around: Surroundings<'_>, flags: &[&str]) -> Vec<String> {
+        let kubeconfig = around.layout.in_run("kubeconfig");
+        let own = [
+            self.name().to_owned(),
+            format!("--kubeconfig={}", kubeconfig.display()),
+        ];
+        own.into_iter()
+            .chain(flags.iter().map(|&flag| flag.to_owned()))
+            .collect()
+    }
+}
+
+// === impl Surroundings ===
+
+impl Surroundings<'_> {
+    fn config(&self, name: &str) -> String {
+        self.layout
+            .in_run("config")
+            .join(name)
+            .display()
+            .to_string()
+    }
+
+    fn cert(&self, name: &str) -> String {
+        self.layout.in_run("certs").join(name).display().to_string()
+    }
+
+    /// Whether kubectl succeeds at this.
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> bool {
+        let Ok(kube) = self.programs.path("kube") else {
+            return false;
+        };
+        Command::new(kube)
+            .arg("kubectl")
+            .args(arguments)
+            .env("KUBECONFIG", self.layout.in_run("kubeconfig"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+}
+
+const GLANCE: Duration = Duration::from_secs(1);
+
+fn dial(host: &str, port: u16) -> Option<TcpStream> {
+    let address = SocketAddr::new(host.parse().ok()?, port);
+    TcpStream::connect_timeout(&address, GLANCE).ok()
+}
+
+fn connects(host: &str, port: u16) -> bool {
+    dial(host, port).is_some()
+}
+
+fn answers_ok(host: &str, port: u16, path: &str) -> bool {
+    let ask = || {
+        let mut stream = dial(host, port)?;
+        stream.set_read_timeout(Some(GLANCE)).ok()?;
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok()?;
+        let status = answer.split(|byte| *byte == b' ').nth(1)?;
+        Some(status == b"200")
+    };
+    ask().unwrap_or(false)
+}

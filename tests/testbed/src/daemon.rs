@@ -1,0 +1,340 @@
+//! Long-lived processes: started to outlive us, known again later, and ended by identity.
+//!
+//! A pid alone says nothing once its process is gone, because the kernel hands numbers out again.
+//! A record therefore holds the start time as well, and signals go through a pidfd that was
+//! opened before the comparison: whatever happens in between, no stranger is hit.
+//!
+//! Every process also carries a mark in its environment. Its descendants inherit it, so what a
+//! crash left unrecorded (a shim of containerd, a process whose record was never written) is
+//! found too.
+
+use std::{
+    fs::{self, File},
+    io::{ErrorKind, Read, Seek, SeekFrom},
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::layout;
+
+/// The variable that marks our processes; its value is the run directory they belong to.
+const MARK: &str = "KRM_TESTBED_RUN";
+
+/// How long a process may take to end when asked before it is made to.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the kernel may take to remove a process that was killed.
+const REAPING: Duration = Duration::from_secs(10);
+
+/// What is written down about a process so that it can be told from a later one of its number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Identity {
+    pid: i32,
+    /// In clock ticks since boot.
+    start_time: u64,
+    boot: String,
+}
+
+/// A process that is alive, held so that its number cannot come to mean another.
+#[derive(Debug)]
+pub struct Process {
+    pid: Pid,
+    handle: OwnedFd,
+}
+
+/// A program to keep running, and the file that remembers its process.
+#[derive(Debug)]
+pub struct Daemon<'a> {
+    /// Also the name of the record.
+    pub name: &'a str,
+    /// The run directory: the value of the mark, and the home of the record.
+    pub run: &'a Path,
+    /// Where its output goes; kept across restarts.
+    pub log: PathBuf,
+}
+
+// === impl Daemon ===
+
+impl Daemon<'_> {
+    /// The process, if the one that was recorded still runs.
+    pub fn process(&self) -> Result<Option<Process>> {
+        let record = match fs::read(self.record()) {
+            Ok(record) => record,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).context("cannot read a process record"),
+        };
+        let Ok(identity) = serde_json::from_slice::<Identity>(&record) else {
+            return Ok(None);
+        };
+        Ok(Process::open(identity.pid)?.filter(|_| Identity::of(identity.pid) == Some(identity)))
+    }
+
+    /// Starts the program unless it runs. True if it was started.
+    pub fn ensure(&self, search_path: &str, program: &Path, arguments: &[String]) -> Result<bool> {
+        if self.process()?.is_some() {
+            return Ok(false);
+        }
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(&self.log)
+            .with_context(|| format!("cannot open {}", self.log.display()))?;
+        // setsid(1) becomes the program without a fork, so the child's pid is the program's.
+        let child = Command::new("setsid")
+            .arg(program)
+            .args(arguments)
+            .env_clear()
+            .env("PATH", search_path)
+            .env("HOME", self.run)
+            .env(MARK, self.run)
+            .current_dir(self.run)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.name))?;
+        let pid = i32::try_from(child.id()).context("a pid is a positive i32")?;
+        // Gone already: whoever waits for it to be ready finds out and quotes the log.
+        if let Some(identity) = Identity::of(pid) {
+            layout::write(&self.record(), serde_json::to_vec(&identity)?)?;
+        }
+        // A daemon that ends while we live must not linger as a zombie that looks alive.
+        std::thread::spawn(move || {
+            let mut child = child;
+            child.wait()
+        });
+        Ok(true)
+    }
+
+    /// Asks the process to end, and makes it.
+    pub fn stop(&self) -> Result<()> {
+        if let Some(process) = self.process()? {
+            process.end(PATIENCE)?;
+        }
+        self.forget()
+    }
+
+    /// Ends the process without a word, as a crash would.
+    pub fn kill(&self) -> Result<()> {
+        if let Some(process) = self.process()? {
+            process.kill()?;
+        }
+        self.forget()
+    }
+
+    /// The end of what it printed, for a message about its failure.
+    #[must_use]
+    pub fn last_words(&self) -> String {
+        tail(&self.log).unwrap_or_default()
+    }
+
+    fn record(&self) -> PathBuf {
+        self.run.join("pids").join(self.name)
+    }
+
+    fn forget(&self) -> Result<()> {
+        match fs::remove_file(self.record()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+// === impl Process ===
+
+impl Process {
+    /// Takes hold of a process by its number.
+    pub fn open(pid: i32) -> Result<Option<Self>> {
+        let Some(pid) = Pid::from_raw(pid) else {
+            return Ok(None);
+        };
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => Ok(Some(Self { pid, handle })),
+            Err(rustix::io::Errno::SRCH) => Ok(None),
+            Err(error) => Err(error).context("cannot take hold of a process"),
+        }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// Sends a signal. A process that is gone by now is no error.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        match pidfd_send_signal(&self.handle, signal) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("cannot signal {}", self.pid())),
+        }
+    }
+
+    /// Asks it to end, then insists.
+    pub fn end(&self, patience: Duration) -> Result<()> {
+        self.signal(Signal::TERM)?;
+        if self.gone_within(patience)? {
+            return Ok(());
+        }
+        self.kill()
+    }
+
+    /// Ends it at once and waits until it is gone.
+    pub fn kill(&self) -> Result<()> {
+        self.signal(Signal::KILL)?;
+        if !self.gone_within(REAPING)? {
+            anyhow::bail!("process {} does not end", self.pid());
+        }
+        Ok(())
+    }
+
+    fn gone_within(&self, limit: Duration) -> Result<bool> {
+        let limit = Timespec::try_from(limit)?;
+        let mut ended = [PollFd::new(&self.handle, PollFlags::IN)];
+        loop {
+            match poll(&mut ended, Some(&limit)) {
+                Ok(ready) => return Ok(ready > 0),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error).context("cannot wait for a process"),
+            }
+        }
+    }
+}
+
+/// Every process that carries the mark of this run directory.
+pub fn marked(run: &Path) -> Result<Vec<Process>> {
+    let mark = format!("{MARK}={}", run.display()).into_bytes();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // Held before it is looked at, so that what was looked at is what gets signalled.
+        let Some(process) = Process::open(pid)? else {
+            continue;
+        };
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        if environment
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == mark)
+        {
+            found.push(process);
+        }
+    }
+    Ok(found)
+}
+
+// === impl Identity ===
+
+impl Identity {
+    /// None for a process that is gone or a zombie.
+    fn of(pid: i32) -> Option<Self> {
+        let fields = status_fields(pid)?;
+        if matches!(fields.first()?.as_str(), "Z" | "X") {
+            return None;
+        }
+        Some(Self {
+            pid,
+            start_time: fields.get(19)?.parse().ok()?,
+            boot: boot_id().ok()?,
+        })
+    }
+}
+
+/// Whether the process has ended and its parent has not asked how.
+pub fn is_zombie(pid: i32) -> bool {
+    status_fields(pid).is_some_and(|fields| fields.first().is_some_and(|state| state == "Z"))
+}
+
+/// The fields of `/proc/PID/stat` from the state on: before it stands the program's name in
+/// parentheses, which may hold anything.
+fn status_fields(pid: i32) -> Option<Vec<String>> {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields = status.get(status.rfind(')')? + 1..)?.split_whitespace();
+    Some(fields.map(str::to_owned).collect())
+}
+
+/// Tells one boot of the machine from the next.
+pub fn boot_id() -> Result<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(id.trim().to_owned())
+}
+
+fn tail(path: &Path) -> Result<String> {
+    const ENOUGH: u64 = 2000;
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(ENOUGH)))?;
+    let mut end = Vec::new();
+    file.read_to_end(&mut end)?;
+    Ok(String::from_utf8_lossy(&end).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn daemon<'a>(name: &'a str, run: &'a Path) -> Daemon<'a> {
+        fs::create_dir_all(run.join("pids")).unwrap();
+        Daemon {
+            name,
+            run,
+            log: run.join("log"),
+        }
+    }
+
+    fn sleep(daemon: &Daemon<'_>) {
+        let path = "/usr/bin:/bin";
+        assert!(
+            daemon
+                .ensure(path, Path::new("sleep"), &["600".to_owned()])
+                .unwrap()
+        );
+    }
+
+    #[test]
+    fn a_started_process_is_known_again_and_ends_when_stopped() {
+        let run = tempfile::tempdir().unwrap();
+        let daemon = daemon("sleeper", run.path());
+        sleep(&daemon);
+        assert!(daemon.process().unwrap().is_some());
+        assert!(!daemon.ensure("/bin", Path::new("sleep"), &[]).unwrap());
+        daemon.stop().unwrap();
+        assert!(daemon.process().unwrap().is_none());
+        assert!(marked(run.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_record_whose_number_means_another_process_is_not_believed() {
+        let run = tempfile::tempdir().unwrap();
+        let daemon = daemon("reused", run.path());
+        let own = i32::try_from(std::process::id()).unwrap();
+        let mut identity = Identity::of(own).unwrap();
+        identity.start_time -= 1;
+        fs::write(daemon.record(), serde_json::to_vec(&identity).unwrap()).unwrap();
+        assert!(daemon.process().unwrap().is_none());
+        daemon.stop().unwrap();
+    }
+
+    #[test]
+    fn a_process_without_a_record_is_found_by_its_mark() {
+        let run = tempfile::tempdir().unwrap();
+        let daemon = daemon("unrecorded", run.path());
+        sleep(&daemon);
+        fs::remove_file(daemon.record()).unwrap();
+        assert!(daemon.process().unwrap().is_none());
+        let found = marked(run.path()).unwrap();
+        assert_eq!(found.len(), 1);
+        found[0].kill().unwrap();
+        assert!(marked(run.path()).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,155 @@
+//! Things that go wrong in a cluster, on demand.
+//!
+//! Each fault lasts as long as the value it returns: dropping that heals it, also when a test
+//! panics. What cannot be healed says so on standard error, since a drop has no other way.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
+
+use crate::{
+    Component, Testbed, cgroups, daemon::Process, network, registries, settings, wait_until,
+};
+
+mod slow_registry;
+
+pub use slow_registry::{Pace, SlowRegistry};
+
+/// A fault that heals when it is dropped.
+#[must_use = "a fault heals as soon as it is dropped"]
+pub struct Fault<'a> {
+    what: String,
+    heal: Option<Box<dyn FnOnce() -> Result<()> + Send + 'a>>,
+}
+
+/// How long processes may take to stop or a component to come back.
+const LIMIT: Duration = Duration::from_secs(30);
+
+// === impl Fault ===
+
+impl<'a> Fault<'a> {
+    fn new(what: impl Into<String>, heal: impl FnOnce() -> Result<()> + Send + 'a) -> Self {
+        Self {
+            what: what.into(),
+            heal: Some(Box::new(heal)),
+        }
+    }
+
+    /// Heals it now, and says whether that worked.
+    pub fn heal(mut self) -> Result<()> {
+        self.heal.take().map_or(Ok(()), |heal| heal())
+    }
+}
+
+impl Drop for Fault<'_> {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.heal.take().map(|heal| heal()) {
+            eprintln!("testbed: cannot heal {}: {error:#}", self.what);
+        }
+    }
+}
+
+impl Testbed {
+    /// The API server is gone: connections break, and new ones are refused.
+    pub fn without_api_server(&self) -> Result<Fault<'_>> {
+        self.without(Component::ApiServer)
+    }
+
+    /// The kubelet is gone: containers go on, but nothing starts, ends or is reported.
+    pub fn without_kubelet(&self) -> Result<Fault<'_>> {
+        self.without(Component::Kubelet)
+    }
+
+    /// A component is killed, and started again when the fault heals.
+    pub fn without(&self, component: Component) -> Result<Fault<'_>> {
+        self.kill(component)?;
+        Ok(Fault::new(component.name(), move || self.start(component)))
+    }
+
+    /// A component hangs: it holds its connections and answers nothing.
+    pub fn with_hanging(&self, component: Component) -> Result<Fault<'_>> {
+        let pid = self.pid(component)?;
+        let process = pid.map(Process::open).transpose()?.flatten();
+        let process = process.with_context(|| format!("{} does not run", component.name()))?;
+        process.signal(Signal::STOP)?;
+        Ok(Fault::new(component.name(), move || {
+            process.signal(Signal::CONT)
+        }))
+    }
+
+    /// Every process of a container stands still. The id is that of the pod's status, with or
+    /// without `containerd://` before it.
+    pub fn with_paused_container(&self, id: &str) -> Result<Fault<'_>> {
+        let id = id.strip_prefix("containerd://").unwrap_or(id).to_owned();
+        if cgroups::processes(Some(&id))?.is_empty() {
+            bail!("no process runs in container {id}");
+        }
+        // Again until nothing new appears: a process may fork while its siblings are stopped.
+        let mut stopped = Vec::new();
+        wait_until("a standing container", LIMIT, || {
+            let processes = cgroups::processes(Some(&id))?;
+            let pids: Vec<i32> = processes.iter().map(Process::pid).collect();
+            for process in &processes {
+                process.signal(Signal::STOP)?;
+            }
+            Ok(std::mem::replace(&mut stopped, pids.clone()) == pids)
+        })?;
+        let what = format!("container {id}");
+        Ok(Fault::new(what, move || {
+            for process in cgroups::processes(Some(&id))? {
+                process.signal(Signal::CONT)?;
+            }
+            Ok(())
+        }))
+    }
+
+    /// A pod neither receives nor sends anything; packets vanish, nothing is refused. The
+    /// container is any of the pod's: they share the network.
+    pub fn with_cut_network(&self, container: &str) -> Result<Fault<'_>> {
+        let id = container.strip_prefix("containerd://").unwrap_or(container);
+        let processes = cgroups::processes(Some(id))?;
+        let process = processes
+            .first()
+            .with_context(|| format!("no process in container {id}"))?;
+        // The namespace stays reachable through this path as long as the process is held; rules
+        // in it vanish with the pod, so there is nothing to clean up on the machine.
+        let namespace = format!("--net=/proc/{}/ns/net", process.pid());
+        let change = |action: &'static str, namespace: &str| -> Result<()> {
+            for chain in ["INPUT", "OUTPUT"] {
+                let rule = [
+                    "iptables", "--wait", action, chain, "!", "-i", "lo", "-j", "DROP",
+                ];
+                let rule = match chain {
+                    "INPUT" => rule,
+                    _ => [
+                        "iptables", "--wait", action, chain, "!", "-o", "lo", "-j", "DROP",
+                    ],
+                };
+                let mut arguments = vec![namespace];
+                arguments.extend(rule);
+                network::run("nsenter", &arguments)?;
+            }
+            Ok(())
+        };
+        change("-I", &namespace)?;
+        Ok(Fault::new(
+            format!("the network of container {id}"),
+            move || change("-D", &namespace),
+        ))
+    }
+
+    /// The private registry knows its user by another password: the one everybody has expired.
+    pub fn with_expired_registry_password(&self) -> Result<Fault<'_>> {
+        let user = &self.settings.registry_user;
+        registries::set_password(&self.layout, user, &settings::random_word()?)?;
+        Ok(Fault::new("the registry's password", move || {
+            registries::set_password(&self.layout, user, &self.settings.registry_password)
+        }))
+    }
+
+    /// A second way to the open registry, through which everything takes its time.
+    pub fn slow_registry(&self, pace: Pace) -> Result<SlowRegistry<'_>> {
+        SlowRegistry::start(self, pace)
+    }
+}

@@ -1,0 +1,132 @@
+//! A proxy in front of the open registry that delays and throttles what it sends back.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+
+use crate::{Testbed, registries};
+
+/// How slow a registry is.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Before the first byte of every connection.
+    pub latency: Duration,
+    /// Afterwards; zero is a registry that never gets anywhere.
+    pub bytes_per_second: u32,
+}
+
+/// The proxy; gone when dropped.
+#[must_use = "the proxy ends when it is dropped"]
+pub struct SlowRegistry<'a> {
+    bed: &'a Testbed,
+    address: SocketAddr,
+    over: Arc<AtomicBool>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+// === impl SlowRegistry ===
+
+impl<'a> SlowRegistry<'a> {
+    pub(super) fn start(bed: &'a Testbed, pace: Pace) -> Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
+        let address = listener.local_addr()?;
+        let registry = SocketAddr::from((Ipv4Addr::LOCALHOST, bed.settings.registry_port));
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&over);
+        let acceptor = thread::spawn(move || {
+            while let Ok((client, _)) = listener.accept() {
+                if ends.load(Ordering::Relaxed) {
+                    break;
+                }
+                let ends = Arc::clone(&ends);
+                // Errors of one connection are the client's to notice.
+                thread::spawn(move || serve(client, registry, pace, &ends));
+            }
+        });
+        let slow = Self {
+            bed,
+            address,
+            over,
+            acceptor: Some(acceptor),
+        };
+        let endpoint = format!("http://{address}");
+        registries::trust(&bed.layout, &slow.host(), &endpoint, None)?;
+        Ok(slow)
+    }
+
+    /// The registry as images name it: everything in the open registry is here too.
+    #[must_use]
+    pub fn host(&self) -> String {
+        format!("localhost:{}", self.address.port())
+    }
+
+    fn trust_directory(&self) -> PathBuf {
+        self.bed.layout.in_run("registries").join(self.host())
+    }
+}
+
+impl Drop for SlowRegistry<'_> {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        // Wakes the acceptor, which then sees that it is over.
+        let _ = TcpStream::connect(self.address);
+        if let Some(acceptor) = self.acceptor.take() {
+            let _ = acceptor.join();
+        }
+        let _ = fs::remove_dir_all(self.trust_directory());
+    }
+}
+
+fn serve(client: TcpStream, registry: SocketAddr, pace: Pace, over: &AtomicBool) -> io::Result<()> {
+    let server = TcpStream::connect(registry)?;
+    let (mut requests, mut upstream) = (client.try_clone()?, server.try_clone()?);
+    thread::spawn(move || {
+        let _ = io::copy(&mut requests, &mut upstream);
+        upstream.shutdown(Shutdown::Write)
+    });
+    let sent = trickle(server, &client, pace, over);
+    client.shutdown(Shutdown::Both)?;
+    sent
+}
+
+/// Passes bytes on at the given pace, a tenth of a second's worth at a time.
+fn trickle(
+    mut from: TcpStream,
+    mut to: &TcpStream,
+    pace: Pace,
+    over: &AtomicBool,
+) -> io::Result<()> {
+    const BEAT: Duration = Duration::from_millis(100);
+    let portion = usize::try_from(pace.bytes_per_second / 10).unwrap_or(usize::MAX);
+    let mut buffer = vec![0; portion.clamp(1, 1 << 20)];
+    from.set_read_timeout(Some(BEAT))?;
+    thread::sleep(pace.latency);
+    while !over.load(Ordering::Relaxed) {
+        if portion == 0 {
+            thread::sleep(BEAT);
+            continue;
+        }
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(length) => {
+                to.write_all(&buffer[..length])?;
+                thread::sleep(BEAT);
+            }
+            // Silence of the registry: look whether it is over, and listen on.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

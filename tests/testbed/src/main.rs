@@ -1,0 +1,100 @@
+//! `testbed`: brings a real Kubernetes up on this machine for the tests, and takes it down again.
+
+use std::{
+    os::unix::process::CommandExt,
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Result, bail};
+use clap::{Parser, Subcommand};
+use testbed::{Component, Layout, Programs, Testbed};
+
+/// A real one-node Kubernetes for the tests.
+#[derive(Parser)]
+#[command(name = "testbed")]
+struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Install the Debian packages it needs (as root; otherwise say which are missing)
+    Install,
+    /// Build Kubernetes, CoreDNS and containerd, unless they are built
+    Build,
+    /// Start it, or what is missing of it
+    Up,
+    /// Build the function images of the tests and push them to its registries
+    Images,
+    /// End and remove all of it
+    Down,
+    /// Say what runs; fails unless everything does
+    Status,
+    /// Run kubectl on it
+    #[command(disable_help_flag = true)]
+    Kubectl {
+        /// Handed over as they are
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().action) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("testbed: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(action: Action) -> Result<()> {
+    let layout = Layout::of_user()?;
+    match action {
+        Action::Install => testbed::install(),
+        Action::Build => Programs::build(&layout).map(drop),
+        Action::Up => {
+            let bed = Testbed::up(&layout)?;
+            println!("export KUBECONFIG={}", bed.kubeconfig().display());
+            Ok(())
+        }
+        Action::Images => testbed::push_images(&Testbed::running_at(&layout)?),
+        Action::Down => Testbed::down(&layout),
+        Action::Status => status(&Testbed::running_at(&layout)?),
+        Action::Kubectl { arguments } => kubectl(&Testbed::running_at(&layout)?, &arguments),
+    }
+}
+
+fn status(bed: &Testbed) -> Result<()> {
+    let mut missing = Vec::new();
+    for component in Component::ALL {
+        match bed.pid(component)? {
+            Some(pid) => println!("{:<24} runs as {pid}", component.name()),
+            None => {
+                println!("{:<24} does not run", component.name());
+                missing.push(component.name());
+            }
+        }
+    }
+    println!("open registry            {}", bed.open_registry());
+    println!("private registry         {}", bed.private_registry().host);
+    println!("export KUBECONFIG={}", bed.kubeconfig().display());
+    if !missing.is_empty() {
+        bail!(
+            "not running: {}; `testbed up` starts what is missing",
+            missing.join(", ")
+        );
+    }
+    Ok(())
+}
+
+fn kubectl(bed: &Testbed, arguments: &[String]) -> Result<()> {
+    let error = Command::new(bed.kube()?)
+        .arg("kubectl")
+        .args(arguments)
+        .env("KUBECONFIG", bed.kubeconfig())
+        .exec();
+    Err(error.into())
+}

@@ -1,0 +1,201 @@
+//! What the test bed adds to the machine's network, and takes away again: two addresses on `lo`,
+//! a bridge, and chains of iptables.
+
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::addresses::{BRIDGE, DNS, NODE};
+
+/// Kube-proxy and the kubelet call their chains so.
+const KUBERNETES_CHAINS: &str = "KUBE-";
+/// Our own chain: it lets pods through where the machine forwards nothing by default.
+const OWN_CHAIN: &str = "KRM-TESTBED";
+
+const TABLES: [&str; 4] = ["filter", "mangle", "nat", "raw"];
+const FAMILIES: [&str; 2] = ["iptables", "ip6tables"];
+
+/// Adds the addresses and our chain, as far as they are not there.
+pub fn raise() -> Result<()> {
+    let present = run("ip", &["-oneline", "address", "show", "dev", "lo"])?;
+    for address in [NODE, DNS] {
+        if !present.contains(&format!(" {address}/32 ")) {
+            run(
+                "ip",
+                &["address", "add", &format!("{address}/32"), "dev", "lo"],
+            )?;
+        }
+    }
+    if !run("iptables-save", &["-t", "filter"])?.contains(&format!("-j {OWN_CHAIN}")) {
+        let rules = format!(
+            "*filter\n:{OWN_CHAIN} - [0:0]\n-A {OWN_CHAIN} -i {BRIDGE} -j ACCEPT\n\
+             -A {OWN_CHAIN} -o {BRIDGE} -j ACCEPT\n-A FORWARD -j {OWN_CHAIN}\nCOMMIT\n"
+        );
+        restore("iptables", &rules)?;
+    }
+    Ok(())
+}
+
+/// Fails where another Kubernetes has rules on this machine: ours would mix with them, and
+/// could not be told from them when it is time to remove them.
+pub fn refuse_strangers() -> Result<()> {
+    for table in TABLES {
+        if saved("iptables", table)?.contains(&format!("\n:{KUBERNETES_CHAINS}")) {
+            bail!(
+                "iptables table {table} has {KUBERNETES_CHAINS}* chains that this test bed did \
+                 not make: is another Kubernetes running here? If they are leftovers, remove \
+                 them with `kube-proxy --cleanup`"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Removes everything `raise`, kube-proxy, the kubelet and the pods added.
+pub fn lower() -> Result<()> {
+    for family in FAMILIES {
+        for table in TABLES {
+            if let Some(rules) = removal(table, &saved(family, table)?) {
+                restore(family, &rules)?;
+            }
+        }
+    }
+    // A pod's end of the cable is gone with its namespace; the kernel removes ours in its own
+    // time, and this does it now.
+    let cables = format!("/sys/class/net/{BRIDGE}/brif");
+    for cable in fs::read_dir(cables).into_iter().flatten().flatten() {
+        let name = cable.file_name();
+        let _ = run("ip", &["link", "delete", &name.to_string_lossy()]);
+    }
+    if fs::exists(format!("/sys/class/net/{BRIDGE}"))? {
+        run("ip", &["link", "delete", BRIDGE])?;
+    }
+    let present = run("ip", &["-oneline", "address", "show", "dev", "lo"])?;
+    for address in [NODE, DNS] {
+        if present.contains(&format!(" {address}/32 ")) {
+            run(
+                "ip",
+                &["address", "delete", &format!("{address}/32"), "dev", "lo"],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The input of `iptables-restore --noflush` that removes our chains and every jump to them.
+fn removal(table: &str, saved: &str) -> Option<String> {
+    let ours = |chain: &str| chain.starts_with(KUBERNETES_CHAINS) || chain == OWN_CHAIN;
+    let chains: Vec<&str> = saved
+        .lines()
+        .filter_map(|line| line.strip_prefix(':')?.split_whitespace().next())
+        .filter(|chain| ours(chain))
+        .collect();
+    if chains.is_empty() {
+        return None;
+    }
+    let mut rules = format!("*{table}\n");
+    for line in saved.lines() {
+        let mut words = line.split_whitespace();
+        if words.next() != Some("-A") || words.next().is_none_or(ours) {
+            continue;
+        }
+        let target = words
+            .skip_while(|word| !matches!(*word, "-j" | "-g"))
+            .nth(1);
+        if target.is_some_and(ours) {
+            rules.push_str(&line.replacen("-A", "-D", 1));
+            rules.push('\n');
+        }
+    }
+    // Emptied first, all of them: a chain that another one jumps to cannot be removed.
+    for chain in &chains {
+        rules.push_str(&format!("-F {chain}\n"));
+    }
+    for chain in &chains {
+        rules.push_str(&format!("-X {chain}\n"));
+    }
+    rules.push_str("COMMIT\n");
+    Some(rules)
+}
+
+/// A table's rules; nothing where the kernel has no such table.
+fn saved(family: &str, table: &str) -> Result<String> {
+    let output = Command::new(format!("{family}-save"))
+        .args(["-t", table])
+        .output()
+        .with_context(|| format!("cannot run {family}-save"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn restore(family: &str, rules: &str) -> Result<()> {
+    let mut child = Command::new(format!("{family}-restore"))
+        .args(["--noflush", "--wait"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .with_context(|| format!("cannot run {family}-restore"))?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(rules.as_bytes())?;
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("{family}-restore: {status}, given\n{rules}");
+    }
+    Ok(())
+}
+
+/// Runs a short command and returns what it printed.
+pub fn run(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} {}: {}", arguments.join(" "), complaint.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_chains_and_jumps_to_them_are_removed() {
+        let saved = "\
+*nat
+:PREROUTING ACCEPT [0:0]
+:DOCKER - [0:0]
+:KUBE-SERVICES - [0:0]
+:KUBE-MARK-MASQ - [0:0]
+-A PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES
+-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER
+-A KUBE-SERVICES -j KUBE-MARK-MASQ
+COMMIT
+";
+        let expected = "\
+*nat
+-D PREROUTING -m comment --comment \"kubernetes service portals\" -j KUBE-SERVICES
+-F KUBE-SERVICES
+-F KUBE-MARK-MASQ
+-X KUBE-SERVICES
+-X KUBE-MARK-MASQ
+COMMIT
+";
+        assert_eq!(removal("nat", saved).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_table_without_our_chains_is_left_alone() {
+        assert_eq!(
+            removal("nat", "*nat\n:DOCKER - [0:0]\n-A INPUT -j DOCKER\nCOMMIT\n"),
+            None
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! What Debian does not have, or has too old: Kubernetes, CoreDNS and containerd, built from the
+//! Go modules beside this crate.
+//!
+//! A program's directory is named after everything that decides its contents, so a change of
+//! version builds anew beside the old one, and an unchanged one costs nothing.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    fs,
+    hash::Hasher,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    layout::{self, Layout},
+    progress,
+};
+
+/// A Go module of ours and the programs it makes.
+struct Module {
+    name: &'static str,
+    /// The module whose version a person would ask for.
+    versioned_by: &'static str,
+    /// What `go build` is asked for: the module's own main package, or the tools it names.
+    target: &'static str,
+    makes: &'static [&'static str],
+    takes: &'static str,
+}
+
+const MODULES: &[Module] = &[
+    Module {
+        name: "containerd",
+        versioned_by: "github.com/containerd/containerd/v2",
+        target: "tool",
+        makes: &["containerd", "containerd-shim-runc-v2"],
+        takes: "a minute",
+    },
+    Module {
+        name: "coredns",
+        versioned_by: "github.com/coredns/coredns",
+        target: ".",
+        makes: &["coredns"],
+        takes: "a minute and a half",
+    },
+    Module {
+        name: "kube",
+        versioned_by: "k8s.io/kubernetes",
+        target: ".",
+        makes: &["kube"],
+        takes: "seven minutes",
+    },
+];
+
+/// The built programs.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    directories: Vec<PathBuf>,
+}
+
+// === impl Programs ===
+
+impl Programs {
+    /// Builds what is not built yet.
+    pub fn build(layout: &Layout) -> Result<Self> {
+        for module in MODULES {
+            module.build(layout)?;
+        }
+        Self::built(layout)
+    }
+
+    /// The programs, if all of them are built.
+    pub fn built(layout: &Layout) -> Result<Self> {
+        let mut directories = Vec::new();
+        for module in MODULES {
+            let directory = module.directory(layout)?;
+            if !directory.is_dir() {
+                bail!("{} is not built; run `testbed build`", module.name);
+            }
+            directories.push(directory);
+        }
+        Ok(Self { directories })
+    }
+
+    /// Where a program is.
+    pub fn path(&self, program: &str) -> Result<PathBuf> {
+        self.directories
+            .iter()
+            .map(|directory| directory.join(program))
+            .find(|path| path.is_file())
+            .with_context(|| format!("no program called {program} was built"))
+    }
+
+    /// The directories, for a `PATH`: containerd looks for its shim there.
+    #[must_use]
+    pub fn search_path(&self) -> String {
+        let own = self
+            .directories
+            .iter()
+            .map(|path| path.display().to_string());
+        own.chain(["/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()])
+            .collect::<Vec<_>>()
+            .join(":")
+    }
+}
+
+// === impl Module ===
+
+impl Module {
+    fn source(&self) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("go")
+            .join(self.name)
+    }
+
+    /// Names version, sources and architecture.
+    fn directory(&self, layout: &Layout) -> Result<PathBuf> {
+        let source = self.source();
+        let mut sources = DefaultHasher::new();
+        for file in ["go.mod", "go.sum", "main.go"] {
+            match fs::read(source.join(file)) {
+                Ok(contents) => sources.write(&contents),
+                // A module that only names tools has no program of its own.
+                Err(_) if file == "main.go" => {}
+                Err(error) => return Err(error).context(source.join(file).display().to_string()),
+            }
+        }
+        let version = self.version()?;
+        let name = format!(
+            "{}-{version}-{}-{:016x}",
+            self.name,
+            std::env::consts::ARCH,
+            sources.finish()
+        );
+        Ok(layout.programs().join(name))
+    }
+
+    fn version(&self) -> Result<String> {
+        let requirements = fs::read_to_string(self.source().join("go.mod"))?;
+        requirements
+            .lines()
+            .map(|line| line.trim_start_matches("require ").split_whitespace())
+            .find_map(|mut words| (words.next()? == self.versioned_by).then(|| words.next())?)
+            .map(str::to_owned)
+            .with_context(|| {
+                format!(
+                    "go.mod of {} does not name {}",
+                    self.name, self.versioned_by
+                )
+            })
+    }
+
+    fn build(&self, layout: &Layout) -> Result<()> {
+        let directory = self.directory(layout)?;
+        let version = self.version()?;
+        if directory.is_dir() {
+            progress(&format!("{} {version} is built", self.name));
+            return Ok(());
+        }
+        progress(&format!(
+            "building {} {version} (about {} on two cores, seconds when Go has it cached)",
+            self.name, self.takes
+        ));
+        let started = Instant::now();
+        let fresh = directory.with_added_extension("new");
+        layout::make_dir(&fresh)?;
+        let status = Command::new("go")
+            .args([
+                "build",
+                "-trimpath",
+                "-buildvcs=false",
+                "-ldflags=-s -w",
+                "-o",
+            ])
+            .arg(format!("{}/", fresh.display()))
+            .arg(self.target)
+            .current_dir(self.source())
+            .env("CGO_ENABLED", "0")
+            .env("GOWORK", "off")
+            .stdin(Stdio::null())
+            .status()
+            .context("cannot run go; is Go 1.25 or newer installed?")?;
+        if !status.success() {
+            bail!("go build of {}: {status}", self.name);
+        }
+        for program in self.makes {
+            if !fresh.join(program).is_file() {
+                bail!("building {} did not make {program}", self.name);
+            }
+        }
+        // The directory's existence says "complete", so it appears only now.
+        fs::rename(&fresh, &directory).context("cannot keep what was built")?;
+        progress(&format!(
+            "built {} in {} s",
+            self.name,
+            started.elapsed().as_secs()
+        ));
+        Ok(())
+    }
+}

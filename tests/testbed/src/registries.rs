@@ -1,0 +1,101 @@
+//! Two registries: an open one on loopback, and a private one with a password, TLS and its own CA.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::{
+    configuration::{private_registry, registry_hosts},
+    layout::{self, Layout},
+    settings::Settings,
+};
+
+/// The private registry, with what a client needs to use it.
+#[derive(Clone, Debug)]
+pub struct PrivateRegistry {
+    /// Host and port, as images name it.
+    pub host: String,
+    /// The certificate authority its certificate comes from.
+    pub ca: PathBuf,
+    /// A user that may pull and push.
+    pub user: String,
+    /// The password of that user until a test changes it.
+    pub password: String,
+}
+
+/// Writes what the registries and containerd's view of them need.
+pub fn write_configuration(layout: &Layout, settings: &Settings) -> Result<()> {
+    let config = |name: &str| layout.in_run("config").join(name);
+    let certs = layout.in_run("certs");
+
+    let open = format!("localhost:{}", settings.registry_port);
+    layout::write(
+        &config("open-registry.json"),
+        json!({
+            "version": "0.1",
+            "log": {"level": "warn", "accesslog": {"disabled": true}},
+            "storage": storage(layout, "open"),
+            "http": {"addr": format!("127.0.0.1:{}", settings.registry_port)},
+        })
+        .to_string(),
+    )?;
+    trust(
+        layout,
+        &open,
+        &format!("http://127.0.0.1:{}", settings.registry_port),
+        None,
+    )?;
+
+    let users = config("htpasswd");
+    layout::write(
+        &config("private-registry.json"),
+        json!({
+            "version": "0.1",
+            "log": {"level": "warn", "accesslog": {"disabled": true}},
+            "storage": storage(layout, "private"),
+            "auth": {"htpasswd": {"realm": "testbed", "path": users}},
+            "http": {
+                "addr": private_registry(),
+                "tls": {
+                    "certificate": certs.join("registry.crt"),
+                    "key": certs.join("registry.key"),
+                },
+            },
+        })
+        .to_string(),
+    )?;
+    if !users.exists() {
+        set_password(layout, &settings.registry_user, &settings.registry_password)?;
+    }
+    let host = private_registry();
+    trust(
+        layout,
+        &host,
+        &format!("https://{host}"),
+        Some(&certs.join("registry-ca.crt")),
+    )
+}
+
+/// Tells containerd how to reach a registry.
+pub fn trust(layout: &Layout, host: &str, endpoint: &str, ca: Option<&Path>) -> Result<()> {
+    let directory = layout.in_run("registries").join(host);
+    layout::make_dir(&directory)?;
+    layout::write(&directory.join("hosts.toml"), registry_hosts(endpoint, ca))
+}
+
+/// Makes this the only password of the private registry, from the next request on: the registry
+/// looks at the file's time whenever somebody logs in.
+pub fn set_password(layout: &Layout, user: &str, password: &str) -> Result<()> {
+    // The least cost there is: these passwords protect nothing, and every pull pays for it.
+    let hash = bcrypt::hash(password, 4).context("cannot hash a password")?;
+    layout::write(
+        &layout.in_run("config").join("htpasswd"),
+        format!("{user}:{hash}\n"),
+    )
+}
+
+fn storage(layout: &Layout, name: &str) -> serde_json::Value {
+    let directory = layout.in_run("registry-data").join(name);
+    json!({"filesystem": {"rootdirectory": directory}, "delete": {"enabled": true}})
+}

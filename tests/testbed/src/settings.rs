@@ -1,0 +1,147 @@
+//! What one test bed decided when it first came up, and what it must put back when it goes.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::Read,
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    daemon,
+    layout::{self, Layout},
+    residue,
+};
+
+/// Kernel settings the kubelet or we change; restored by `down`.
+const SYSCTLS: &[&str] = &[
+    "kernel/keys/root_maxbytes",
+    "kernel/keys/root_maxkeys",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "net/ipv4/ip_forward",
+    "vm/overcommit_memory",
+    "vm/panic_on_oom",
+];
+
+/// The port everybody expects a local registry on; another is taken if it is in use.
+const USUAL_REGISTRY_PORT: u16 = 5000;
+
+/// The decisions, written down before the first of them takes effect.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Settings {
+    /// The boot this test bed belongs to: nothing but files outlives it.
+    pub boot: String,
+    /// Where etcd serves the API server.
+    pub etcd_port: u16,
+    /// Where etcd would serve other members; it insists on having one.
+    pub etcd_peer_port: u16,
+    /// Where the open registry listens on loopback.
+    pub registry_port: u16,
+    /// Bearer token of the cluster's administrator.
+    pub admin_token: String,
+    /// The user of the private registry.
+    pub registry_user: String,
+    /// That user's first password.
+    pub registry_password: String,
+    sysctls: BTreeMap<String, String>,
+    /// Directories outside the run directory that were not there before.
+    new_directories: Vec<PathBuf>,
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// The settings of the test bed that is there, if one is.
+    pub fn load(layout: &Layout) -> Result<Option<Self>> {
+        let path = Self::path(layout);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        // Written by another version of this tool, perhaps: as good as none.
+        Ok(serde_json::from_slice(&text).ok())
+    }
+
+    /// Decides, and writes the decisions down.
+    pub fn choose(layout: &Layout) -> Result<Self> {
+        let settings = Self {
+            boot: daemon::boot_id()?,
+            etcd_port: free_port()?,
+            etcd_peer_port: free_port()?,
+            registry_port: match TcpListener::bind((Ipv4Addr::LOCALHOST, USUAL_REGISTRY_PORT)) {
+                Ok(_) => USUAL_REGISTRY_PORT,
+                Err(_) => free_port()?,
+            },
+            admin_token: random_word()?,
+            registry_user: "tester".to_owned(),
+            registry_password: random_word()?,
+            sysctls: SYSCTLS
+                .iter()
+                .filter_map(|&name| Some((name.to_owned(), read_sysctl(name)?)))
+                .collect(),
+            new_directories: residue::FOREIGN_DIRECTORIES
+                .iter()
+                .map(PathBuf::from)
+                .filter(|directory| !directory.exists())
+                .collect(),
+        };
+        layout::make_dir(&layout.run())?;
+        layout::write(&Self::path(layout), serde_json::to_vec_pretty(&settings)?)?;
+        Ok(settings)
+    }
+
+    /// Puts kernel settings back to what they were.
+    pub fn restore_sysctls(&self) -> Result<()> {
+        for (name, before) in &self.sysctls {
+            if read_sysctl(name).as_ref() != Some(before) {
+                write_sysctl(name, before)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the directories that would not be there without us.
+    pub fn remove_new_directories(&self) -> Result<()> {
+        for directory in self
+            .new_directories
+            .iter()
+            .filter(|directory| directory.exists())
+        {
+            fs::remove_dir_all(directory)
+                .with_context(|| format!("cannot remove {}", directory.display()))?;
+        }
+        Ok(())
+    }
+
+    fn path(layout: &Layout) -> PathBuf {
+        layout.in_run("settings.json")
+    }
+}
+
+/// Sets a kernel setting, named as under `/proc/sys`.
+pub fn write_sysctl(name: &str, value: &str) -> Result<()> {
+    fs::write(Path::new("/proc/sys").join(name), value)
+        .with_context(|| format!("cannot set {name} to {value}"))
+}
+
+fn read_sysctl(name: &str) -> Option<String> {
+    let value = fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?;
+    Some(value.trim().to_owned())
+}
+
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// Sixteen random bytes in hexadecimal.
+pub fn random_word() -> Result<String> {
+    let mut bytes = [0_u8; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
