@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tracing::{Event, Metadata, Subscriber, level_filters::LevelFilter, subscriber::Interest};
+use tracing::{Metadata, Subscriber, level_filters::LevelFilter, subscriber::Interest};
 use tracing_subscriber::layer::{Context, Filter};
 
 use super::repeats::Repeats;
@@ -54,28 +54,28 @@ impl Verbosity {
         };
         *metadata.level() <= limit
     }
+
+    /// Whether repetitions are left out: a collector that is away fails every export, and each
+    /// failure is reported twice.
+    fn limits(&self, metadata: &Metadata<'_>) -> bool {
+        is_telemetry(metadata.target()) && self.dependencies < LevelFilter::TRACE
+    }
 }
 
 impl<S: Subscriber> Filter<S> for Verbosity {
     fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
         self.shows(metadata)
+            && (!self.limits(metadata) || self.repeats.admit(metadata.callsite(), Instant::now()))
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if self.shows(metadata) {
-            Interest::always()
-        } else {
-            Interest::never()
+        match (self.shows(metadata), self.limits(metadata)) {
+            (false, _) => Interest::never(),
+            (true, false) => Interest::always(),
+            // Ask for each event. Not in `event_enabled`: a filter that changes its mind there
+            // confuses the registry about the events that follow.
+            (true, true) => Interest::sometimes(),
         }
-    }
-
-    fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
-        // A collector that is away fails every export, and says so twice each time.
-        !is_telemetry(event.metadata().target())
-            || self.dependencies == LevelFilter::TRACE
-            || self
-                .repeats
-                .admit(event.metadata().callsite(), Instant::now())
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {

@@ -1,0 +1,107 @@
+//! Starts this test binary again as a process with its own environment.
+
+use std::{
+    future::Future,
+    io::Read,
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use runner_telemetry::{LogFormat, LogOptions};
+use serde_json::Value;
+
+pub const SCENARIO: &str = "TELEMETRY_SCENARIO";
+const LEVEL: &str = "TELEMETRY_LOG_LEVEL";
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What a process left behind.
+pub struct Ended {
+    pub stderr: String,
+}
+
+/// Plays a scenario to its end in a process that has these variables and no other `OTEL_*` ones.
+/// The scenario checks what only it can see, and must succeed.
+pub fn play(scenario: &str, log_level: u8, variables: &[(&str, &str)]) -> Ended {
+    let mut command = Command::new(std::env::current_exe().expect("the test's own path"));
+    command.args(["--ignored", "--exact", "scenario", "--nocapture"]);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("OTEL_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .envs(variables.iter().copied())
+        .env(SCENARIO, scenario)
+        .env(LEVEL, log_level.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the test binary starts");
+
+    let mut pipe = child.stderr.take().expect("stderr is piped");
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut text = String::new();
+        let read = pipe.read_to_string(&mut text).map(|_| text);
+        let _ = send.send(read);
+    });
+    let Ok(stderr) = receive.recv_timeout(LIMIT) else {
+        let _ = child.kill();
+        let _ = child.wait();
+        panic!("scenario {scenario:?} did not end within {LIMIT:?}");
+    };
+    let status = child.wait().expect("the child was not waited for yet");
+    let stderr = stderr.expect("stderr is UTF-8");
+    assert!(
+        status.success(),
+        "scenario {scenario:?}: {status}\n{stderr}"
+    );
+    Ended { stderr }
+}
+
+/// Inside a scenario: the log level its test chose, in JSON.
+pub fn log_options() -> LogOptions {
+    log_options_as(LogFormat::Json)
+}
+
+/// Inside a scenario: the log level its test chose.
+pub fn log_options_as(format: LogFormat) -> LogOptions {
+    let level = std::env::var(LEVEL).expect("a test sets the level");
+    let level = level.parse().expect("a number");
+    LogOptions { level, format }
+}
+
+/// Inside a scenario: runs it on a runtime such as the server has.
+pub fn block_on<F: Future<Output = ()>>(scenario: F) {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime")
+        .block_on(scenario);
+}
+
+// === impl Ended ===
+
+impl Ended {
+    /// Standard error, of which every line must be a JSON object.
+    pub fn lines(&self) -> Vec<Value> {
+        self.stderr
+            .lines()
+            .map(|line| match serde_json::from_str(line) {
+                Ok(value @ Value::Object(_)) => value,
+                other => panic!("{line:?} is no JSON object: {other:?}"),
+            })
+            .collect()
+    }
+
+    /// The only line with that message.
+    pub fn line(&self, message: &str) -> Value {
+        let mut lines = self.lines();
+        lines.retain(|line| line["message"] == message);
+        assert_eq!(lines.len(), 1, "lines with {message:?} in\n{}", self.stderr);
+        lines.remove(0)
+    }
+}

@@ -1,0 +1,33 @@
+//! Telemetry as a whole process sees it.
+//!
+//! It is installed once for a process and reads that process's environment, so each test plays
+//! its scenario in a process of its own: this very binary, started again.
+
+mod child;
+mod collector;
+mod logs;
+mod metrics;
+mod propagation;
+mod refusals;
+mod traces;
+
+use runner_telemetry::LogFormat;
+
+/// What a started process does; see [`child::play`].
+#[test]
+#[ignore = "the other tests start it as a process of its own"]
+fn scenario() {
+    let name = std::env::var(child::SCENARIO).expect("a test names the scenario");
+    match name.as_str() {
+        "log" => logs::log(LogFormat::Json),
+        "log as text" => logs::log(LogFormat::Auto),
+        "scrape" => child::block_on(metrics::scrape()),
+        "evaluate" => child::block_on(traces::evaluate()),
+        "flood" => child::block_on(traces::flood()),
+        "forward" => child::block_on(propagation::forward()),
+        "start" => child::block_on(refusals::start()),
+        "start without a runtime" => refusals::start_without_a_runtime(),
+        "start twice" => refusals::start_twice(),
+        other => panic!("no scenario {other:?}"),
+    }
+}

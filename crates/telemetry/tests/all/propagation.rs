@@ -1,0 +1,108 @@
+//! A trace on its way through the process.
+
+use std::net::{Ipv4Addr, TcpListener};
+
+use http::{HeaderMap, HeaderValue};
+use runner_telemetry::propagation;
+use serde_json::Value;
+
+use crate::child::{log_options, play};
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// Scenario: takes a request in, and makes one in a span further down.
+pub async fn forward() {
+    let _telemetry = runner_telemetry::init("telemetry-test", log_options()).expect("a start");
+    let mut incoming = HeaderMap::new();
+    incoming.insert("traceparent", HeaderValue::from_static(CALLER));
+    incoming.insert("tracestate", HeaderValue::from_static("vendor=1"));
+    incoming.insert("baggage", HeaderValue::from_static("tenant=blue"));
+
+    let evaluate = tracing::info_span!(target: "runner_service", "evaluate");
+    let _entered = evaluate.enter();
+    propagation::parent_of(&evaluate, &incoming);
+    let run = tracing::info_span!(target: "runner_runtimes", "run");
+    let mut outgoing = HeaderMap::new();
+    propagation::inject(&run, &mut outgoing);
+
+    let sent = |name: &str| {
+        outgoing
+            .get(name)
+            .map(|value| value.to_str().expect("ASCII"))
+    };
+    tracing::info!(
+        target: "runner_service",
+        parent = sent("traceparent"), state = sent("tracestate"), baggage = sent("baggage"),
+        "forwarded"
+    );
+
+    let lonely = tracing::info_span!(target: "runner_service", parent: None, "lonely");
+    propagation::parent_of(&lonely, &HeaderMap::new());
+    let mut outgoing = HeaderMap::new();
+    propagation::inject(&lonely, &mut outgoing);
+    tracing::info!(target: "runner_service", names = outgoing.len(), "without a caller");
+}
+
+fn forwarded(variables: &[(&str, &str)]) -> (Value, Value) {
+    let ended = play("forward", 2, variables);
+    (ended.line("forwarded"), ended.line("without a caller"))
+}
+
+/// A collector's address; the scenario ends before anything is sent there.
+fn nowhere() -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port on loopback");
+    listener.local_addr().expect("a bound address").to_string()
+}
+
+#[test]
+fn a_trace_goes_on_from_the_spans_of_this_process() {
+    let endpoint = nowhere();
+    let (line, lonely) = forwarded(&[
+        ("OTEL_TRACES_EXPORTER", "otlp"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+    ]);
+    let parent = line["parent"].as_str().unwrap();
+    assert!(
+        parent.starts_with(&format!("00-{TRACE}-")) && parent.ends_with("-01"),
+        "{parent}"
+    );
+    assert_ne!(parent, CALLER, "the parent is a span of this process");
+    assert_eq!(line["state"], "vendor=1");
+    assert_eq!(line["baggage"], "tenant=blue");
+    assert!(
+        lonely["names"].as_u64().unwrap() > 0,
+        "a trace may start here"
+    );
+}
+
+#[test]
+fn a_trace_passes_through_a_process_that_exports_none() {
+    for variables in [
+        &[][..],
+        &[
+            ("OTEL_SDK_DISABLED", "true"),
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+        ],
+    ] {
+        let (line, lonely) = forwarded(variables);
+        assert_eq!(line["parent"], CALLER);
+        assert_eq!(line["state"], "vendor=1");
+        assert_eq!(line["baggage"], "tenant=blue");
+        assert_eq!(lonely["names"], 0);
+    }
+}
+
+#[test]
+fn only_what_was_asked_for_is_carried() {
+    let (line, _) = forwarded(&[("OTEL_PROPAGATORS", "tracecontext")]);
+    assert_eq!(line["parent"], CALLER);
+    assert!(line.get("baggage").is_none());
+
+    let (line, _) = forwarded(&[("OTEL_PROPAGATORS", "baggage")]);
+    assert!(line.get("parent").is_none());
+    assert_eq!(line["baggage"], "tenant=blue");
+
+    let (line, _) = forwarded(&[("OTEL_PROPAGATORS", "none")]);
+    assert!(line.get("parent").is_none() && line.get("baggage").is_none());
+}

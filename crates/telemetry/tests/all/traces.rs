@@ -1,0 +1,274 @@
+//! Traces and metrics as a collector receives them, and a service whose collector is away.
+
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    time::{Duration, Instant},
+};
+
+use http::{HeaderMap, HeaderValue};
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use runner_telemetry::propagation;
+
+use crate::{
+    child::{log_options, play},
+    collector::{Collector, attribute},
+    metrics,
+};
+
+const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// Scenario: what the service does for one request.
+pub async fn evaluate() {
+    let telemetry = runner_telemetry::init("telemetry-test", log_options()).expect("a start");
+    metrics::record();
+
+    let evaluate = tracing::info_span!(
+        target: "runner_service", "evaluate",
+        otel.kind = "server", request_id = "r-1", function = "set-label"
+    );
+    let mut headers = HeaderMap::new();
+    headers.insert("traceparent", HeaderValue::from_static(CALLER));
+    propagation::parent_of(&evaluate, &headers);
+    evaluate.in_scope(|| {
+        tracing::info_span!(target: "runner_process", "queue").in_scope(|| {});
+        tracing::info_span!(target: "runner_process", "spawn").in_scope(|| {});
+        tracing::debug_span!(target: "runner_process", "run").in_scope(|| {
+            tracing::info!(target: "runner_process", "the function runs");
+            tracing::trace!(target: "runner_process", "a resource list");
+            tracing::info_span!(target: "h2", "a dependency's span").in_scope(|| {});
+        });
+    });
+    drop(evaluate);
+    telemetry.shutdown().await;
+}
+
+/// Scenario: far more spans than any queue holds, and then the end.
+pub async fn flood() {
+    let telemetry = runner_telemetry::init("telemetry-test", log_options()).expect("a start");
+    metrics::record();
+    let start = Instant::now();
+    for _ in 0..20_000 {
+        tracing::info_span!(target: "runner_service", "evaluate").in_scope(|| {});
+    }
+    let spent = start.elapsed();
+    assert!(spent < Duration::from_secs(10), "spans took {spent:?}");
+
+    let start = Instant::now();
+    telemetry.shutdown().await;
+    let spent = start.elapsed();
+    assert!(spent < Duration::from_secs(5), "the end took {spent:?}");
+}
+
+#[test]
+fn a_collector_receives_the_spans_of_an_evaluation() {
+    let collector = Collector::start();
+    let endpoint = collector.endpoint();
+    let ended = play(
+        "evaluate",
+        2,
+        &[
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=blue%20sky"),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+        ],
+    );
+
+    let spans = collector.spans();
+    let span = |name: &str| {
+        let mut found = spans.iter().filter(|(_, span)| span.name == name);
+        let (service, span) = found.next().unwrap_or_else(|| panic!("no span {name:?}"));
+        assert!(found.next().is_none(), "two spans {name:?}");
+        assert_eq!(service, "telemetry-test");
+        span.clone()
+    };
+    let evaluate = span("evaluate");
+    assert_eq!(hex(&evaluate.trace_id), "0af7651916cd43dd8448eb211c80319c");
+    assert_eq!(hex(&evaluate.parent_span_id), "b7ad6b7169203331");
+    assert_eq!(attribute(&evaluate.attributes, "request_id"), "r-1");
+    for name in ["queue", "spawn", "run"] {
+        assert_eq!(span(name).parent_span_id, evaluate.span_id, "{name}");
+        assert_eq!(span(name).trace_id, evaluate.trace_id, "{name}");
+    }
+    let events: Vec<_> = span("run")
+        .events
+        .into_iter()
+        .map(|event| event.name)
+        .collect();
+    assert_eq!(events, ["the function runs"], "no resource lists");
+    assert_eq!(spans.len(), 4, "and none of a dependency");
+
+    assert_eq!(
+        collector.trace_headers().get("x-tenant").unwrap(),
+        "blue sky"
+    );
+    assert_eq!(
+        collector.trace_headers().get("grpc-encoding").unwrap(),
+        "gzip"
+    );
+
+    let line = ended.line("the function runs");
+    assert_eq!(line["trace_id"], "0af7651916cd43dd8448eb211c80319c");
+    assert_eq!(line["request_id"], "r-1");
+}
+
+#[test]
+fn a_talkative_log_does_not_trace_the_exporter_itself() {
+    let collector = Collector::start();
+    let endpoint = collector.endpoint();
+    let ended = play(
+        "evaluate",
+        5,
+        &[
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+        ],
+    );
+    let own_connection =
+        |line: &serde_json::Value| line["target"].as_str().unwrap().starts_with("h2");
+    assert!(
+        ended.lines().iter().any(own_connection),
+        "level 5 shows dependencies"
+    );
+    assert_eq!(collector.spans().len(), 4);
+}
+
+#[test]
+fn traces_do_not_depend_on_the_log_level() {
+    let collector = Collector::start();
+    let endpoint = collector.endpoint();
+    let ended = play(
+        "evaluate",
+        0,
+        &[
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+        ],
+    );
+    assert_eq!(ended.stderr, "");
+    assert_eq!(collector.spans().len(), 4);
+}
+
+#[test]
+fn the_sampler_decides_what_is_sent() {
+    let collector = Collector::start();
+    let endpoint = collector.endpoint();
+    play(
+        "evaluate",
+        2,
+        &[
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_TRACES_SAMPLER", "always_off"),
+        ],
+    );
+    assert_eq!(collector.spans().len(), 0);
+}
+
+#[test]
+fn the_service_is_called_what_the_environment_says() {
+    let collector = Collector::start();
+    let endpoint = collector.endpoint();
+    play(
+        "evaluate",
+        2,
+        &[
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &endpoint),
+            ("OTEL_SERVICE_NAME", "porch-runner"),
+        ],
+    );
+    assert!(
+        collector
+            .spans()
+            .iter()
+            .all(|(service, _)| service == "porch-runner")
+    );
+    assert_eq!(collector.spans().len(), 4);
+}
+
+#[test]
+fn a_collector_receives_metrics_when_the_process_ends() {
+    let collector = Collector::start();
+    let endpoint = collector.endpoint();
+    play(
+        "evaluate",
+        2,
+        &[
+            ("OTEL_METRICS_EXPORTER", "otlp"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+        ],
+    );
+    let metrics = collector.metrics();
+    assert_eq!(metrics.len(), 9);
+    let duration = metrics
+        .iter()
+        .find(|metric| metric.name == "function_runner.evaluation.duration")
+        .expect("names are as the instruments have them");
+    assert_eq!(duration.unit, "s");
+    let Some(Data::Histogram(histogram)) = &duration.data else {
+        panic!("{duration:?}")
+    };
+    let bounds = &histogram.data_points[0].explicit_bounds;
+    assert_eq!(
+        (bounds.first(), bounds.last()),
+        (Some(&0.0005), Some(&300.0))
+    );
+    assert_eq!(collector.spans().len(), 0, "traces were not asked for");
+}
+
+#[test]
+fn a_disabled_sdk_sends_nothing() {
+    let collector = Collector::start();
+    let endpoint = collector.endpoint();
+    let ended = play(
+        "evaluate",
+        2,
+        &[
+            ("OTEL_SDK_DISABLED", "true"),
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+        ],
+    );
+    assert_eq!(collector.spans().len(), 0);
+    assert!(ended.line("the function runs").get("trace_id").is_none());
+}
+
+#[test]
+fn a_collector_that_is_gone_costs_a_few_lines() {
+    // Bound and closed again, so nothing listens there.
+    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    without_a_collector(&address.to_string());
+}
+
+#[test]
+fn a_collector_that_never_answers_costs_a_few_lines() {
+    // The kernel completes connections that nobody will ever accept.
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    without_a_collector(&listener.local_addr().unwrap().to_string());
+}
+
+fn without_a_collector(endpoint: &str) {
+    let ended = play(
+        "flood",
+        2,
+        &[
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+            ("OTEL_METRICS_EXPORTER", "otlp"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
+            ("OTEL_BSP_SCHEDULE_DELAY", "10"),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "10"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "100"),
+        ],
+    );
+    let lines = ended.lines();
+    assert!(!lines.is_empty(), "somebody should be told");
+    assert!(lines.len() <= 8, "{}", ended.stderr);
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
