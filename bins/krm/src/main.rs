@@ -1,2 +1,23 @@
-//! Placeholder.
-fn main() {}
+//! `krm`: the command line for people who write packages and run functions over them.
+
+mod cli;
+mod connection;
+mod eval;
+mod failure;
+mod list;
+mod merge;
+mod package;
+mod patch;
+mod report;
+mod yaml;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match cli::Cli::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,43 @@
+//! The words of the command line: one subcommand, one module.
+
+use clap::{Parser, Subcommand};
+
+use crate::{eval, failure::Failure};
+
+/// Run KRM functions over packages of Kubernetes resources.
+#[derive(Debug, Parser)]
+#[command(name = "krm", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Eval(eval::Eval),
+}
+
+// === impl Cli ===
+
+impl Cli {
+    /// Does what was asked.
+    ///
+    /// # Errors
+    /// With what to say and which code to exit with.
+    pub fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::Eval(eval) => eval.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,154 @@
+//! The way to a runner: address, encryption, deadline, and what its errors mean here.
+
+mod errors;
+mod tls;
+
+use std::{error::Error, time::Duration};
+
+use bytes::Bytes;
+use clap::Args;
+use runner_proto::evaluator::{
+    EvaluateFunctionRequest, EvaluateFunctionResponse,
+    function_evaluator_client::FunctionEvaluatorClient,
+};
+use tonic::{
+    Request,
+    transport::{Channel, Endpoint},
+};
+
+use crate::failure::Failure;
+
+/// How to reach the function runner.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Connection")]
+pub struct Connection {
+    /// The function runner's address
+    #[arg(long, value_name = "HOST:PORT", default_value = "localhost:9445")]
+    address: String,
+
+    /// How long to wait for the answer; the runner is told and stops the function then
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = humantime::parse_duration)]
+    timeout: Duration,
+
+    /// The largest resource list to send or receive, in bytes; the runner's own limit is its
+    /// --max-request-body-size
+    #[arg(long, value_name = "BYTES", default_value_t = 6_291_456)]
+    max_message_size: usize,
+
+    #[command(flatten)]
+    tls: tls::Tls,
+}
+
+/// What to evaluate.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The function's image.
+    pub image: &'a str,
+    /// Selects among the image's tags; empty: the image's own.
+    pub tag: &'a str,
+    /// The input.
+    pub resource_list: Bytes,
+}
+
+// === impl Connection ===
+
+impl Connection {
+    /// Evaluates one function.
+    ///
+    /// # Errors
+    /// When the runner cannot be reached, or says that the evaluation failed.
+    pub fn evaluate(&self, call: Call<'_>) -> Result<EvaluateFunctionResponse, Failure> {
+        let size = call.resource_list.len() + call.image.len() + call.tag.len() + 32;
+        if size > self.max_message_size {
+            return Err(Failure::failed(format!(
+                "the resource list is too large to send: {size} bytes, the limit is {}",
+                self.max_message_size
+            ))
+            .hint("raise --max-message-size here and --max-request-body-size at the runner"));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+        runtime.block_on(async {
+            let channel = self.connect().await?;
+            self.call(channel, call).await
+        })
+    }
+
+    async fn connect(&self) -> Result<Channel, Failure> {
+        let endpoint = self.endpoint()?;
+        endpoint.connect().await.map_err(|error| {
+            Failure::unreachable(format!(
+                "cannot reach a function runner at {}: {}",
+                self.address,
+                innermost(&error)
+            ))
+            .hint("start one with `function-runner`, or name another with --address")
+        })
+    }
+
+    fn endpoint(&self) -> Result<Endpoint, Failure> {
+        let tls = self.tls.config()?;
+        let address = self
+            .address
+            .strip_prefix("dns:///")
+            .unwrap_or(&self.address);
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let (given, host) = address.split_once("://").unwrap_or((scheme, address));
+        let bad = |reason: &dyn std::fmt::Display| {
+            Failure::usage(format!(
+                "--address {:?} is not HOST:PORT: {reason}",
+                self.address
+            ))
+        };
+        if given != scheme {
+            return Err(bad(&format!(
+                "{given} does not fit the --tls flags, which mean {scheme}"
+            )));
+        }
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{host}")).map_err(|e| bad(&e))?;
+        if endpoint.uri().port().is_none() {
+            return Err(bad(&"the port is missing"));
+        }
+        let endpoint = endpoint
+            .connect_timeout(self.timeout.min(Duration::from_secs(10)))
+            .user_agent(concat!("krm/", env!("CARGO_PKG_VERSION")))
+            .map_err(|error| bad(&error))?;
+        match tls {
+            None => Ok(endpoint),
+            Some(tls) => endpoint
+                .tls_config(tls)
+                .map_err(|error| Failure::usage(format!("bad TLS files: {}", innermost(&error)))),
+        }
+    }
+
+    async fn call(
+        &self,
+        channel: Channel,
+        call: Call<'_>,
+    ) -> Result<EvaluateFunctionResponse, Failure> {
+        let mut client = FunctionEvaluatorClient::new(channel)
+            .max_decoding_message_size(self.max_message_size)
+            .max_encoding_message_size(self.max_message_size);
+        let mut request = Request::new(EvaluateFunctionRequest {
+            resource_list: call.resource_list,
+            image: call.image.to_owned(),
+            tag: call.tag.to_owned(),
+        });
+        request.set_timeout(self.timeout);
+        match client.evaluate_function(request).await {
+            Ok(response) => Ok(response.into_inner()),
+            Err(status) => Err(errors::failure(&status, call.image, self)),
+        }
+    }
+}
+
+/// The cause that says most: the last of the chain.
+fn innermost(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}

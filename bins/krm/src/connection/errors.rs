@@ -1,0 +1,93 @@
+//! What a runner's error means to the person who ran the function.
+
+use std::error::Error;
+
+use runner_core::Reason;
+use tonic::{Code, Status};
+
+use super::Connection;
+use crate::failure::Failure;
+
+/// The failure to report: the runner's words, its facts, and what to do.
+pub(super) fn failure(status: &Status, image: &str, connection: &Connection) -> Failure {
+    let error = runner_proto::status::decode(status);
+    let is_foreign = !status
+        .details()
+        .windows(DOMAIN.len())
+        .any(|bytes| bytes == DOMAIN);
+    if is_foreign && let Some(failure) = transport(status, connection) {
+        return failure;
+    }
+    let mut failure = Failure::failed(match error.message().trim() {
+        "" => format!("function {image} failed: {}", status.code()),
+        message => message.to_owned(),
+    });
+    failure = failure.with("reason", error.reason().as_str());
+    for (name, value) in error.metadata() {
+        failure = failure.with(name, value);
+    }
+    if let Some(delay) = error.retry_after() {
+        failure = failure.with("retry after", humantime::format_duration(delay).to_string());
+    }
+    match hint(error.reason()) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+const DOMAIN: &[u8] = runner_proto::status::DOMAIN.as_bytes();
+
+/// Failures of the connection itself, which no runner has put into words.
+fn transport(status: &Status, connection: &Connection) -> Option<Failure> {
+    let address = &connection.address;
+    let timeout = humantime::format_duration(connection.timeout);
+    match status.code() {
+        Code::Unavailable => Some(
+            Failure::unreachable(format!(
+                "the runner at {address} went away during the call: {}",
+                status.message()
+            ))
+            .hint("look at its log and run the function again"),
+        ),
+        // The client's own clock ends a call as cancelled; nobody else cancels ours.
+        Code::DeadlineExceeded | Code::Cancelled => Some(
+            Failure::failed(format!("the function did not finish within {timeout}"))
+                .with("reason", Reason::DeadlineExceeded.as_str())
+                .hint("give it more time with --timeout"),
+        ),
+        Code::OutOfRange | Code::ResourceExhausted => Some(
+            Failure::failed(format!("a message is over the limit: {}", status.message()))
+                .with("reason", Reason::MessageTooLarge.as_str())
+                .hint("raise --max-message-size here and --max-request-body-size at the runner"),
+        ),
+        Code::Unimplemented => Some(Failure::unreachable(format!(
+            "the server at {address} is not a function runner: it does not know FunctionEvaluator"
+        ))),
+        // A status with a cause was made on this side: what came back was not gRPC.
+        Code::Unknown | Code::Internal if status.source().is_some() => {
+            Some(Failure::unreachable(format!(
+                "the server at {address} does not speak gRPC: {}",
+                status.message()
+            )))
+        }
+        _ => None,
+    }
+}
+
+fn hint(reason: Reason) -> Option<&'static str> {
+    Some(match reason {
+        Reason::FunctionNotFound => {
+            "check the image's name and tag, and that the runner's configuration knows it"
+        }
+        Reason::BadImage => "write the image as [REGISTRY/]NAME[:TAG][@DIGEST]",
+        Reason::MessageTooLarge => {
+            "raise --max-request-body-size at the runner and --max-message-size here"
+        }
+        Reason::QueueFull => "the runner is busy; run the function again in a while",
+        Reason::DeadlineExceeded => "give it more time with --timeout",
+        Reason::RegistryAuth => "give the runner credentials for the image's registry",
+        Reason::Draining => "the runner is shutting down; run the function again in a while",
+        Reason::BadOutput => "the function must print a ResourceList on standard output",
+        _ => return None,
+    })
+}

@@ -1,0 +1,238 @@
+//! The annotations that tie a resource to its place in the package.
+//!
+//! They are put on every resource that is sent and taken off every one that comes back.
+
+use crate::{
+    package::{Document, PackagePath},
+    patch::patch,
+    yaml::{Node, Value, render::Renderer},
+};
+
+const PATH: &str = "internal.config.kubernetes.io/path";
+const INDEX: &str = "internal.config.kubernetes.io/index";
+const OLD_PATH: &str = "config.kubernetes.io/path";
+const OLD_INDEX: &str = "config.kubernetes.io/index";
+const ANNOTATIONS: [&str; 2] = ["metadata", "annotations"];
+
+/// Where a resource says it belongs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file's path in the package, unchecked.
+    pub path: Option<String>,
+    /// The document's number in the file.
+    pub index: Option<usize>,
+}
+
+/// A document's text with its place on it.
+#[must_use]
+pub fn annotate(document: &Document, root: &Node, path: &PackagePath, index: usize) -> String {
+    let index = index.to_string();
+    let values = [
+        (PATH, path.as_str()),
+        (INDEX, &index),
+        (OLD_PATH, path.as_str()),
+        (OLD_INDEX, &index),
+    ];
+    let mut target = without_place(root, None);
+    let entries = entries_at(&mut target, &ANNOTATIONS);
+    entries.extend(values.map(|(key, value)| (plain(key), Node::text(value))));
+    patch(&document.text, root, &target, &document.text).unwrap_or_else(|| {
+        // The function sees the meaning without the comments; the file keeps them all the same.
+        Renderer {
+            source: &document.text,
+            wide: false,
+        }
+        .document(&target)
+        .trim_end()
+        .to_owned()
+    })
+}
+
+/// Where a resource that came back belongs. Functions of different generations change different
+/// annotations; the one that no longer says what was sent is the one that was meant.
+#[must_use]
+pub fn place(root: &Node, was_sent: impl Fn(&Place) -> bool) -> Place {
+    let read = |path, index| {
+        let value = |key| {
+            root.at(&ANNOTATIONS)
+                .and_then(|node| node.get(key))
+                .and_then(Node::as_str)
+        };
+        Place {
+            path: value(path)
+                .filter(|path| !path.is_empty())
+                .map(str::to_owned),
+            index: value(index).and_then(|index| index.parse().ok()),
+        }
+    };
+    let (new, old) = (read(PATH, INDEX), read(OLD_PATH, OLD_INDEX));
+    if new.path.is_none() || (old.path.is_some() && old != new && was_sent(&new)) {
+        old
+    } else {
+        new
+    }
+}
+
+/// The resource without the annotations above, and without the collections they leave empty. Those
+/// the author's own file has are the author's: they come from `original`.
+#[must_use]
+pub fn without_place(root: &Node, original: Option<&Node>) -> Node {
+    let mut root = root.clone();
+    let Value::Mapping(entries) = &mut root.value else {
+        return root;
+    };
+    let Some((_, metadata)) = entries
+        .iter_mut()
+        .find(|(key, _)| key.as_str() == Some("metadata"))
+    else {
+        return root;
+    };
+    if let Value::Mapping(fields) = &mut metadata.value {
+        if let Some((_, annotations)) = fields
+            .iter_mut()
+            .find(|(key, _)| key.as_str() == Some("annotations"))
+            && let Value::Mapping(annotations) = &mut annotations.value
+        {
+            annotations.retain(|(key, _)| !key.as_str().is_some_and(is_place));
+            let own = original
+                .and_then(|root| root.at(&ANNOTATIONS))
+                .map_or(&[][..], Node::entries);
+            annotations.extend(
+                own.iter()
+                    .filter(|(key, _)| key.as_str().is_some_and(is_place))
+                    .cloned(),
+            );
+        }
+        if original.and_then(|root| root.at(&ANNOTATIONS)).is_none() {
+            fields.retain(|(key, value)| key.as_str() != Some("annotations") || !is_void(value));
+        }
+    }
+    if original.and_then(|root| root.get("metadata")).is_none() {
+        entries.retain(|(key, value)| key.as_str() != Some("metadata") || !is_void(value));
+    }
+    root
+}
+
+fn is_place(key: &str) -> bool {
+    key == OLD_PATH
+        || key == OLD_INDEX
+        || key.starts_with("internal.config.kubernetes.io/")
+        || key.starts_with("internal.config.k8s.io/")
+}
+
+fn is_void(node: &Node) -> bool {
+    node.is_empty_collection() || node.is_absent()
+}
+
+/// The entries of the mapping at a path, which is made where it is missing.
+fn entries_at<'n>(node: &'n mut Node, path: &[&str]) -> &'n mut Vec<(Node, Node)> {
+    if !matches!(node.value, Value::Mapping(_)) {
+        *node = Node::mapping(Vec::new());
+    }
+    let Value::Mapping(entries) = &mut node.value else {
+        unreachable!("made a mapping above")
+    };
+    let Some((first, rest)) = path.split_first() else {
+        return entries;
+    };
+    let known = entries
+        .iter()
+        .position(|(key, _)| key.as_str() == Some(*first));
+    let position = known.unwrap_or_else(|| {
+        // Metadata reads best behind the kind; anything else goes to the end.
+        let kind = entries
+            .iter()
+            .position(|(key, _)| key.as_str() == Some("kind"));
+        let at = kind.map_or(entries.len(), |kind| kind + 1);
+        entries.insert(at, (plain(first), Node::mapping(Vec::new())));
+        at
+    });
+    entries_at(&mut entries[position].1, rest)
+}
+
+/// A key that needs no quotes.
+fn plain(key: &str) -> Node {
+    Node::text(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::{same, single};
+    use rstest::rstest;
+
+    fn annotated(text: &str) -> String {
+        let document = Document::split(text).unwrap().remove(0);
+        let root = document.root.clone().unwrap();
+        annotate(
+            &document,
+            &root,
+            &PackagePath::parse("a/b.yaml").unwrap(),
+            3,
+        )
+    }
+
+    #[test]
+    fn a_resource_keeps_its_text_and_gains_its_place() {
+        let text =
+            "# about\nkind: X  # kind\nmetadata: # kpt-merge: /x\n  name: 'x'\n\nspec: yes\n";
+        insta::assert_snapshot!(annotated(text), @r#"
+        # about
+        kind: X  # kind
+        metadata: # kpt-merge: /x
+          name: 'x'
+          annotations:
+            internal.config.kubernetes.io/path: a/b.yaml
+            internal.config.kubernetes.io/index: "3"
+            config.kubernetes.io/path: a/b.yaml
+            config.kubernetes.io/index: "3"
+
+        spec: yes
+        "#);
+    }
+
+    #[rstest]
+    #[case::no_metadata("kind: X\nspec: 1\n")]
+    #[case::empty_metadata("kind: X\nmetadata:\nspec: 1\n")]
+    #[case::annotations("kind: X\nmetadata:\n  annotations:\n    a: b # c\n  name: x\n")]
+    #[case::empty_annotations("kind: X\nmetadata:\n  annotations: {}\n")]
+    #[case::flow_metadata("kind: X\nmetadata: {name: x}\n")]
+    #[case::json("{\"kind\": \"X\", \"metadata\": {\"name\": \"x\"}}")]
+    #[case::anchored("kind: X\nmetadata: &m\n  name: x\nspec: *m\n")]
+    #[case::own_annotation(
+        "kind: X\nmetadata:\n  annotations:\n    config.kubernetes.io/path: mine\n"
+    )]
+    fn the_place_can_be_read_and_taken_off(#[case] text: &str) {
+        let original = single(text).unwrap();
+        let sent = single(&annotated(text)).unwrap();
+        let expected = Place {
+            path: Some("a/b.yaml".to_owned()),
+            index: Some(3),
+        };
+        assert_eq!(place(&sent, |_| true), expected);
+        let back = without_place(&sent, Some(&original));
+        assert!(
+            same(&without_place(&back, None), &without_place(&original, None)),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_annotation_that_was_changed_counts() {
+        let root = |new: &str, old: &str| {
+            single(&format!(
+                "metadata:\n  annotations:\n    {PATH}: {new}\n    {OLD_PATH}: {old}\n"
+            ))
+            .unwrap()
+        };
+        let was_sent = |place: &Place| place.path.as_deref() == Some("sent");
+        assert_eq!(
+            place(&root("sent", "moved"), was_sent).path.unwrap(),
+            "moved"
+        );
+        assert_eq!(
+            place(&root("moved", "sent"), was_sent).path.unwrap(),
+            "moved"
+        );
+    }
+}

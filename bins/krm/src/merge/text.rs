@@ -1,0 +1,78 @@
+//! The text a resource has after a function saw it.
+
+use std::collections::HashSet;
+
+use crate::{
+    list::{Item, annotations::without_place},
+    package::Document,
+    patch::patch,
+    yaml::{Node, comments, lines, render, render::Renderer, resolve, same},
+};
+
+/// The new text of a resource that was there before; nothing if it is as it was.
+///
+/// The author's text is edited where the meaning changed. Only a function that writes comments of
+/// its own has its text taken whole: it handles comments, and its are part of its work.
+pub fn merged(document: &Document, item: &Item) -> Option<String> {
+    let original = document.root.as_ref()?;
+    let wanted = without_place(&item.root, Some(original));
+    let comments_known: HashSet<&str> = comments(&document.text, original).into_iter().collect();
+    let comments_new = comments(&item.text, &item.root)
+        .iter()
+        .any(|comment| !comments_known.contains(comment));
+    if !comments_new {
+        if means_the_same(original, &wanted) {
+            return None;
+        }
+        if let Some(text) = patch(&document.text, original, &wanted, &item.text) {
+            return Some(text);
+        }
+    }
+    let text = own(item, &wanted, original.flow);
+    Some(with_head_comments(document, original, text))
+}
+
+/// The text of a resource that is new.
+pub fn fresh(item: &Item, json: bool) -> String {
+    own(item, &without_place(&item.root, None), json)
+}
+
+/// The function's own text without the place, in the style of the file it goes to.
+fn own(item: &Item, wanted: &Node, json: bool) -> String {
+    let text = if json == item.root.flow {
+        patch(&item.text, &item.root, wanted, &item.text)
+    } else {
+        None
+    };
+    let text = text.unwrap_or_else(|| {
+        if json {
+            render::json(wanted, &item.text)
+        } else {
+            Renderer {
+                source: &item.text,
+                wide: false,
+            }
+            .document(wanted)
+        }
+    });
+    text.trim_end().to_owned()
+}
+
+/// `annotations: {}` and none at all are the same resource.
+fn means_the_same(original: &Node, wanted: &Node) -> bool {
+    let plain = |node: &Node| resolve(&without_place(node, None));
+    match (plain(original), plain(wanted)) {
+        (Some(original), Some(wanted)) => same(&original, &wanted),
+        _ => same(original, wanted),
+    }
+}
+
+/// Puts back the comments above a resource where the function left none there.
+fn with_head_comments(document: &Document, original: &Node, text: String) -> String {
+    let head = &document.text[..lines::start(&document.text, original.start)];
+    if head.trim().is_empty() || text.starts_with(['#', '{']) {
+        text
+    } else {
+        format!("{head}{text}")
+    }
+}

@@ -1,0 +1,19 @@
+//! A package: a directory of KRM resources, read as text and written back as text.
+//!
+//! ```text
+//! directory ─walk→ files ─document→ resources ─(a function)→ Plan ─write→ directory
+//! ```
+//! Nothing here knows about runners or resource lists.
+
+mod document;
+mod ignore;
+mod path;
+mod plan;
+mod read;
+mod write;
+
+pub use document::Document;
+pub use path::{BadPath, PackagePath};
+pub use plan::{Edit, Plan, Target};
+pub use read::{File, Package};
+pub use write::write;

@@ -1,0 +1,152 @@
+//! One document of a file, cut so that its resource can be taken out and another put in.
+
+use crate::yaml::{self, Node, ParseError, lines};
+
+/// A document: what leads in, what it says, what trails. Joined they are the file's own bytes.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Everything up to the resource: directives, `---`, blank lines.
+    pub lead: String,
+    /// The resource with the comments above it, without its last newline.
+    pub text: String,
+    /// Everything behind it: a newline, blank lines, comments.
+    pub tail: String,
+    /// What the text says, its places counted in `text`; none for documents without content.
+    pub root: Option<Node>,
+}
+
+// === impl Document ===
+
+impl Document {
+    /// Cuts a file into its documents.
+    ///
+    /// # Errors
+    /// When the file is not YAML.
+    pub fn split(file: &str) -> Result<Vec<Self>, ParseError> {
+        let mut documents = Vec::new();
+        for document in yaml::documents(file)? {
+            let whole = &file[document.range.clone()];
+            let Some(root) = document.root else {
+                documents.push(Self::without_content(whole));
+                continue;
+            };
+            let begin = document.range.start;
+            let opened = document.opened.map_or(0, |opened| opened - begin);
+            let from = text_start(whole, opened, root.start - begin);
+            let to = lines::content_end(whole, root.end - begin);
+            let text = &whole[from..to];
+            // Places are wanted relative to the text; parsing it alone is the sure way. A text that
+            // needs its directives (`%TAG`) does not parse alone, and is left as it is.
+            documents.push(match yaml::single(text) {
+                Ok(root) => Self {
+                    lead: whole[..from].to_owned(),
+                    text: text.to_owned(),
+                    tail: whole[to..].to_owned(),
+                    root: Some(root),
+                },
+                Err(_) => Self::without_content(whole),
+            });
+        }
+        if documents.is_empty() {
+            documents.push(Self::without_content(file));
+        }
+        Ok(documents)
+    }
+
+    /// Whether this is a Kubernetes-style resource: it says its version and kind.
+    #[must_use]
+    pub fn is_resource(&self) -> bool {
+        let is_named = |key| {
+            self.root
+                .as_ref()
+                .and_then(|root| root.get(key))
+                .and_then(Node::as_str)
+                .is_some_and(|text| !text.is_empty())
+        };
+        is_named("apiVersion") && is_named("kind")
+    }
+
+    /// The document's own bytes.
+    #[must_use]
+    pub fn join(&self) -> String {
+        [self.lead.as_str(), &self.text, &self.tail].concat()
+    }
+
+    fn without_content(text: &str) -> Self {
+        Self {
+            lead: text.to_owned(),
+            text: String::new(),
+            tail: String::new(),
+            root: None,
+        }
+    }
+}
+
+/// Where the resource's text begins: with the first comment behind the `---` line, else with the
+/// resource itself. A resource on the line of the `---` begins there.
+fn text_start(document: &str, opened: usize, root: usize) -> usize {
+    let first_line = if opened == 0 {
+        0
+    } else {
+        lines::end(document, opened)
+    };
+    if root < first_line {
+        return root;
+    }
+    let mut at = first_line;
+    while at < root {
+        let end = lines::end(document, at);
+        if document[at..end].starts_with('#') {
+            return at;
+        }
+        if end > root {
+            break;
+        }
+        at = end;
+    }
+    lines::start(document, root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_resource_is_cut_out_with_its_comments() {
+        let file =
+            "# licence\n---\n\n# about\na: 1 # line\n\n# foot\n---\nb: |\n  x\n\n--- # c\n{c: 1}\n";
+        let documents = Document::split(file).unwrap();
+        let texts: Vec<_> = documents
+            .iter()
+            .map(|document| document.text.as_str())
+            .collect();
+        assert_eq!(texts, ["# about\na: 1 # line", "b: |\n  x", "{c: 1}"]);
+        assert_eq!(documents[0].lead, "# licence\n---\n\n");
+        assert_eq!(documents[0].tail, "\n\n# foot\n");
+    }
+
+    #[test]
+    fn resources_are_told_from_other_documents() {
+        let file = "apiVersion: v1\nkind: ConfigMap\n---\nname: values\n---\n";
+        let documents = Document::split(file).unwrap();
+        let verdicts: Vec<_> = documents.iter().map(Document::is_resource).collect();
+        assert_eq!(verdicts, [true, false, false]);
+    }
+
+    proptest! {
+        #[test]
+        fn joining_undoes_splitting(lines in prop::collection::vec(prop_oneof![
+            Just("---"), Just("--- # x"), Just("# comment"), Just(""), Just("a: 1"), Just("b: é # x"),
+            Just("c: |"), Just("  text"), Just("  # not a comment"), Just("..."), Just("d: {x: [1]}"),
+            Just("  "), Just("- item"),
+        ], 0..14), crlf: bool, ends: bool) {
+            let newline = if crlf { "\r\n" } else { "\n" };
+            let file = lines.join(newline) + if ends { newline } else { "" };
+            if let Ok(documents) = Document::split(&file) {
+                let joined: String = documents.iter().map(Document::join).collect();
+                prop_assert_eq!(joined, file);
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Edits a document's text until it means what another tree means.
+//!
+//! Functions come in every language, and most print YAML their own way: comments gone, keys
+//! sorted, everything quoted. Here only what changed in meaning is changed in the text; every
+//! other byte stays. The result is parsed again and compared, so a patch is right or it is none.
+
+mod mapping;
+mod sequence;
+
+use crate::yaml::{
+    Node, Value, lines,
+    render::{After, Renderer},
+    same, single,
+};
+
+/// The text of `from`, edited to mean `to`, whose places refer to `source`.
+///
+/// `None`: the text resists, and the caller must take another.
+#[must_use]
+pub fn patch(text: &str, from: &Node, to: &Node, source: &str) -> Option<String> {
+    let renderer = Renderer {
+        source,
+        wide: has_wide_sequences(text, from),
+    };
+    let mut patch = Patch {
+        text,
+        renderer,
+        edits: Vec::new(),
+    };
+    match (&from.value, &to.value) {
+        (Value::Mapping(_), Value::Mapping(_)) => patch.mapping(from, to, from.flow).ok()?,
+        _ => return None,
+    }
+    let patched = lines::like(&patch.apply()?, text);
+    single(&patched)
+        .is_ok_and(|root| same(&root, to))
+        .then_some(patched)
+}
+
+/// A place that cannot be edited on its own; whatever holds it is written anew.
+struct Opaque;
+
+struct Patch<'a> {
+    text: &'a str,
+    renderer: Renderer<'a>,
+    edits: Vec<Edit>,
+}
+
+struct Edit {
+    start: usize,
+    end: usize,
+    text: String,
+}
+
+/// Where a value stands: what is replaced when the value must be.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Right behind the `:` or `-`.
+    behind: usize,
+    after: After,
+    flow: bool,
+}
+
+// === impl Patch ===
+
+impl Patch<'_> {
+    fn edit(&mut self, start: usize, end: usize, text: impl Into<String>) {
+        self.edits.push(Edit {
+            start,
+            end,
+            text: text.into(),
+        });
+    }
+
+    fn value(&mut self, slot: Slot, from: &Node, to: &Node) {
+        if same(from, to) {
+            return;
+        }
+        let before = self.edits.len();
+        let flow = slot.flow || from.flow;
+        let edited = match (&from.value, &to.value) {
+            (Value::Mapping(_), Value::Mapping(_)) => self.mapping(from, to, flow),
+            (Value::Sequence(_), Value::Sequence(_)) => self.sequence(from, to, flow),
+            _ => Err(Opaque),
+        };
+        if edited.is_err() {
+            self.edits.truncate(before);
+            self.replace(slot, from, to);
+        }
+    }
+
+    fn replace(&mut self, slot: Slot, from: &Node, to: &Node) {
+        if slot.flow {
+            let text = self.renderer.flow(to);
+            return if from.is_absent() {
+                self.edit(slot.behind, slot.behind, format!(" {text}"));
+            } else {
+                self.edit(from.start, from.end, text);
+            };
+        }
+        let value = self.renderer.value(to, slot.after);
+        if from.is_absent() {
+            // A comment behind the key stays on the key's line.
+            let at = if value.contains('\n') {
+                lines::content_end(self.text, slot.behind)
+            } else {
+                slot.behind
+            };
+            return self.edit(at, at, value);
+        }
+        self.edit(slot.behind, from.end, value);
+    }
+
+    /// Nothing if two edits claim the same bytes.
+    fn apply(mut self) -> Option<String> {
+        self.edits.sort_by_key(|edit| (edit.start, edit.end));
+        let mut patched = String::with_capacity(self.text.len() + 64);
+        let mut at = 0;
+        for edit in &self.edits {
+            patched.push_str(self.text.get(at..edit.start)?);
+            patched.push_str(&edit.text);
+            at = edit.end;
+        }
+        patched.push_str(self.text.get(at..)?);
+        Some(patched)
+    }
+
+    /// Whole lines from the one of `start` to the one of `end`.
+    fn remove_lines(&mut self, start: usize, end: usize) {
+        self.edit(
+            lines::start(self.text, start),
+            lines::end(self.text, end),
+            "",
+        );
+    }
+
+    /// New lines behind the line of `at`.
+    fn insert_lines(&mut self, at: usize, column: usize, text: &str) {
+        let at = lines::end(self.text, at);
+        let indent = " ".repeat(column);
+        if self.text[..at].ends_with('\n') {
+            self.edit(at, at, format!("{indent}{text}\n"));
+        } else {
+            self.edit(at, at, format!("\n{indent}{text}"));
+        }
+    }
+
+    /// New lines before what begins at `at`, which moves down but not sideways.
+    fn insert_before(&mut self, at: usize, column: usize, text: &str) {
+        self.edit(at, at, format!("{text}\n{}", " ".repeat(column)));
+    }
+
+    /// Where the comments directly above a line begin, if they are indented like it.
+    fn with_comments_above(&self, at: usize) -> usize {
+        let column = lines::column(self.text, at);
+        let mut start = lines::start(self.text, at);
+        while start > 0 {
+            let above = lines::start(self.text, start - 1);
+            let line = &self.text[above..start];
+            let content = line.trim_start_matches(' ');
+            if !content.starts_with('#') || line.len() - content.len() != column {
+                break;
+            }
+            start = above;
+        }
+        start
+    }
+
+    /// Inside brackets: where each member stands, to put another beside it or take it out.
+    fn insert_in_flow(
+        &mut self,
+        open: &Node,
+        previous: Option<usize>,
+        first: Option<usize>,
+        text: &str,
+    ) {
+        let own_lines = first.filter(|first| lines::is_first(self.text, *first));
+        let newline =
+            own_lines.map(|first| format!("\n{}", " ".repeat(lines::column(self.text, first))));
+        match (previous, first) {
+            (Some(end), _) => {
+                let separator = newline.unwrap_or_else(|| " ".to_owned());
+                self.edit(end, end, format!(",{separator}{text}"));
+            }
+            (None, Some(first)) => {
+                let separator = newline.unwrap_or_else(|| " ".to_owned());
+                self.edit(first, first, format!("{text},{separator}"));
+            }
+            (None, None) => self.edit(open.start + 1, open.start + 1, text),
+        }
+    }
+}
+
+/// How the author indents lists; kpt's own default where there is none to learn from.
+fn has_wide_sequences(text: &str, node: &Node) -> bool {
+    fn first_list(text: &str, node: &Node) -> Option<bool> {
+        node.entries()
+            .iter()
+            .find_map(|(key, value)| match &value.value {
+                Value::Sequence(items) if !value.flow => {
+                    let dash = sequence::dash(text, items.first()?)?;
+                    Some(lines::column(text, dash) > lines::column(text, key.start))
+                }
+                Value::Sequence(items) => items.iter().find_map(|item| first_list(text, item)),
+                _ => first_list(text, value),
+            })
+    }
+    first_list(text, node).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests;

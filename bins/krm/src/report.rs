@@ -1,0 +1,46 @@
+//! What a person sees: the function's log, its results, and what changes.
+
+pub mod diff;
+pub mod results;
+
+use std::borrow::Cow;
+
+/// Text from elsewhere, safe to show on a terminal: functions must not move the cursor.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    if text.chars().all(is_harmless) {
+        return Cow::Borrowed(text);
+    }
+    let text = text.replace("\r\n", "\n");
+    Cow::Owned(
+        text.chars()
+            .map(|c| if is_harmless(c) { c } else { '\u{fffd}' })
+            .collect(),
+    )
+}
+
+/// A count and its noun.
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_are_defused() {
+        assert_eq!(printable("plain\ttext\n"), "plain\ttext\n");
+        assert_eq!(printable("\u{1b}[2Jx\r\ny"), "\u{fffd}[2Jx\ny");
+    }
+
+    #[test]
+    fn nouns_agree_with_their_number() {
+        assert_eq!(
+            [0, 1, 2].map(|n| count(n, "file")),
+            ["0 files", "1 file", "2 files"]
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! Comments, which a parser throws away and authors do not.
+
+use super::node::{Node, Value};
+
+/// The comments of a text that holds `root`, without `#` and blanks, in order.
+#[must_use]
+pub fn comments<'a>(text: &'a str, root: &Node) -> Vec<&'a str> {
+    let mut scalars = Vec::new();
+    collect(root, &mut scalars);
+    let mut found = Vec::new();
+    let mut at = 0;
+    for (start, end) in scalars {
+        if start >= at {
+            scan(text, at, start, &mut found);
+        }
+        at = at.max(end);
+    }
+    scan(text, at, text.len(), &mut found);
+    found
+}
+
+fn collect(node: &Node, places: &mut Vec<(usize, usize)>) {
+    match &node.value {
+        Value::Scalar { .. } | Value::Alias(..) => places.push((node.start, node.end)),
+        Value::Sequence(items) => items.iter().for_each(|item| collect(item, places)),
+        Value::Mapping(entries) => entries.iter().for_each(|(key, value)| {
+            collect(key, places);
+            collect(value, places);
+        }),
+    }
+}
+
+/// Between scalars, a `#` behind a blank begins a comment.
+fn scan<'a>(text: &'a str, from: usize, to: usize, found: &mut Vec<&'a str>) {
+    let mut at = from;
+    while let Some(hash) = text[at..to].find('#').map(|hash| at + hash) {
+        let free = text[..hash]
+            .chars()
+            .next_back()
+            .is_none_or(char::is_whitespace);
+        let end = text[hash..to]
+            .find('\n')
+            .map_or(to, |newline| hash + newline);
+        if free {
+            found.push(text[hash..end].trim_matches(|c: char| c == '#' || c.is_whitespace()));
+            at = end;
+        } else {
+            at = hash + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::single, *};
+
+    #[test]
+    fn comments_are_told_from_text() {
+        let text = "# head\na: 'x # no' # line\nb: |  # header\n  # no\nc: a#b\n# foot\n";
+        let root = single(text).unwrap();
+        assert_eq!(comments(text, &root), ["head", "line", "header", "foot"]);
+    }
+}

@@ -1,0 +1,128 @@
+//! Whether two values mean the same, however they are written.
+
+use super::node::{Node, ScalarForm, Value};
+
+/// Whether two values mean the same to every reader.
+///
+/// Where YAML 1.1 and 1.2 read a plain scalar differently (`yes`, `0644`, `1_000`), only the same
+/// spelling is the same value: nobody knows which of the two the function follows.
+#[must_use]
+pub fn same(a: &Node, b: &Node) -> bool {
+    match (&a.value, &b.value) {
+        (Value::Scalar { .. }, Value::Scalar { .. }) => meaning(a) == meaning(b),
+        (Value::Alias(a, _), Value::Alias(b, _)) => a == b,
+        (Value::Sequence(a), Value::Sequence(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Mapping(ours), Value::Mapping(theirs)) => {
+            ours.len() == theirs.len()
+                && ours
+                    .iter()
+                    .zip(theirs)
+                    .all(|((key, value), (other_key, other_value))| {
+                        // Order means nothing, but is nearly always the same.
+                        if same_key(key, other_key) {
+                            return same(value, other_value);
+                        }
+                        theirs
+                            .iter()
+                            .any(|(other, theirs)| same_key(key, other) && same(value, theirs))
+                    })
+        }
+        _ => false,
+    }
+}
+
+/// Whether two keys are the same. In resources every key is text, even `on` and `1`.
+#[must_use]
+pub fn same_key(a: &Node, b: &Node) -> bool {
+    match (a.as_str(), b.as_str()) {
+        (Some(a), Some(b)) => a == b,
+        _ => same(a, b),
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Meaning<'a> {
+    Null,
+    Bool(bool),
+    Text(&'a str),
+    /// A number, a date, or what only some readers take for one.
+    Word(&'a str),
+    Tagged(&'a str, &'a str),
+}
+
+fn meaning(node: &Node) -> Option<Meaning<'_>> {
+    let Value::Scalar { text, form, tag } = &node.value else {
+        return None;
+    };
+    let text = text.as_str();
+    Some(match (tag.as_deref(), form) {
+        (Some("tag:yaml.org,2002:str"), _) => Meaning::Text(text),
+        (Some(tag), _) => Meaning::Tagged(tag, text),
+        (None, ScalarForm::Quoted | ScalarForm::Block) => Meaning::Text(text),
+        (None, ScalarForm::Plain) => match text {
+            "" | "~" | "null" | "Null" | "NULL" => Meaning::Null,
+            "true" | "True" | "TRUE" => Meaning::Bool(true),
+            "false" | "False" | "FALSE" => Meaning::Bool(false),
+            _ if is_text(text) => Meaning::Text(text),
+            _ => Meaning::Word(text),
+        },
+    })
+}
+
+/// Whether a plain scalar is text to every reader.
+pub(super) fn is_text(plain: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "", "~", "null", "true", "false", "y", "n", "yes", "no", "on", "off", "=", "<<", "-",
+    ];
+    if WORDS.iter().any(|word| plain.eq_ignore_ascii_case(word)) {
+        return false;
+    }
+    let numeric_start = plain.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    // Addresses and versions have more points than any number.
+    let points = plain.bytes().filter(|byte| *byte == b'.').count();
+    let numeric = plain
+        .chars()
+        .all(|c| c.is_ascii_hexdigit() || "xXoOiInNfFaA_+-.:,tTzZ ".contains(c));
+    !numeric_start || !numeric || points > 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::single, *};
+    use rstest::rstest;
+
+    fn verdict(a: &str, b: &str) -> bool {
+        same(&single(a).unwrap(), &single(b).unwrap())
+    }
+
+    #[rstest]
+    #[case::quotes("a: 'x'", "a: x")]
+    #[case::block_scalar("a: |\n  x\n", "a: \"x\\n\"")]
+    #[case::order("{a: 1, b: 2}", "b: 2\na: 1")]
+    #[case::null("a:", "a: null")]
+    #[case::bool("a: True", "a: true")]
+    #[case::address("a: 10.0.0.1", "a: '10.0.0.1'")]
+    #[case::quantity("a: 100m", "a: '100m'")]
+    #[case::tagged_text("a: !!str 1", "a: '1'")]
+    #[case::keys_are_text("{on: 1}", "'on': 1")]
+    #[case::comments("a: 1 # x", "a: 1")]
+    fn the_same(#[case] a: &str, #[case] b: &str) {
+        assert!(verdict(a, b));
+    }
+
+    #[rstest]
+    #[case::number_and_text("a: 1", "a: '1'")]
+    #[case::bool_of_old("a: yes", "a: 'yes'")]
+    #[case::bool_of_old_and_new("a: yes", "a: true")]
+    #[case::octal("a: 0644", "a: 420")]
+    #[case::exponent("a: 1e3", "a: '1e3'")]
+    #[case::infinity("a: .inf", "a: '.inf'")]
+    #[case::date("a: 2001-01-01", "a: '2001-01-01'")]
+    #[case::sequence_order("[a, b]", "[b, a]")]
+    #[case::missing_key("{a: 1, b: 2}", "{a: 1}")]
+    fn different(#[case] a: &str, #[case] b: &str) {
+        assert!(!verdict(a, b));
+    }
+}

@@ -1,0 +1,363 @@
+//! From text to nodes.
+
+use std::ops::Range;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+
+use super::node::{Node, ScalarForm, Value};
+
+/// Deeper than any resource; shallower than what would exhaust the stack.
+const MAX_DEPTH: usize = 200;
+
+/// One document of a text. The documents' ranges cover the text without gap or overlap.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// Its part of the text, from its `---` (or the beginning) to the next.
+    pub range: Range<usize>,
+    /// Behind its `---`, if it has one.
+    pub opened: Option<usize>,
+    /// What it holds; none for one of comments only.
+    pub root: Option<Node>,
+}
+
+/// A text that is not YAML.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseError {
+    /// It breaks the grammar.
+    #[error("line {line}: {info}")]
+    Syntax {
+        /// Counted from one.
+        line: usize,
+        /// What the parser said.
+        info: String,
+    },
+    /// It would take too much stack to handle.
+    #[error("line {line}: nested deeper than {MAX_DEPTH} levels")]
+    TooDeep {
+        /// Counted from one.
+        line: usize,
+    },
+    /// One document was asked for.
+    #[error("one document expected, {0} found")]
+    NotSingle(usize),
+}
+
+/// Reads every document of a text.
+///
+/// # Errors
+/// When the text is not YAML.
+pub fn documents(text: &str) -> Result<Vec<Document>, ParseError> {
+    let mut builder = Builder::new(text);
+    let mut parser = Parser::new_from_str(text);
+    while let Some(event) = parser.next_event() {
+        let (event, span) = event?;
+        builder.take(event, span)?;
+    }
+    Ok(builder.finish())
+}
+
+/// Reads a text of exactly one document that is not empty.
+///
+/// # Errors
+/// When the text is not YAML, or not one document.
+pub fn single(text: &str) -> Result<Node, ParseError> {
+    let mut roots: Vec<Node> = documents(text)?
+        .into_iter()
+        .filter_map(|doc| doc.root)
+        .collect();
+    match (roots.pop(), roots.len()) {
+        (Some(root), 0) => Ok(root),
+        (last, others) => Err(ParseError::NotSingle(others + usize::from(last.is_some()))),
+    }
+}
+
+/// A collection whose end has not come yet, or a mapping's key that waits for its value.
+struct Open {
+    node: Node,
+    key: Option<Node>,
+}
+
+struct Builder<'a> {
+    text: &'a str,
+    offsets: Offsets,
+    open: Vec<Open>,
+    documents: Vec<Document>,
+}
+
+/// The parser counts characters, slices count bytes.
+struct Offsets(Option<Vec<usize>>);
+
+// === impl Builder ===
+
+impl<'a> Builder<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            offsets: Offsets::of(text),
+            open: Vec::new(),
+            documents: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), ParseError> {
+        let start = self.offsets.byte(span.start.index(), self.text);
+        let end = self.offsets.byte(span.end.index(), self.text);
+        match event {
+            Event::DocumentStart(explicit) => {
+                // What stands before the first `---` belongs to the first document.
+                let from = if self.documents.is_empty() { 0 } else { start };
+                if let Some(last) = self.documents.last_mut() {
+                    last.range.end = from;
+                }
+                let opened = explicit.then_some(end);
+                self.documents.push(Document {
+                    range: from..self.text.len(),
+                    opened,
+                    root: None,
+                });
+            }
+            Event::MappingStart(anchor, _) | Event::SequenceStart(anchor, _) => {
+                if self.open.len() == MAX_DEPTH {
+                    return Err(ParseError::TooDeep {
+                        line: span.start.line(),
+                    });
+                }
+                let value = match event {
+                    Event::MappingStart(..) => Value::Mapping(Vec::new()),
+                    _ => Value::Sequence(Vec::new()),
+                };
+                // Block collections have no bracket: their start is an empty place.
+                let flow = matches!(&self.text[start..end], "{" | "[");
+                self.open.push(Open {
+                    node: Node {
+                        value,
+                        start,
+                        end,
+                        flow,
+                        anchor,
+                    },
+                    key: None,
+                });
+            }
+            Event::MappingEnd | Event::SequenceEnd => {
+                if let Some(mut open) = self.open.pop() {
+                    if open.node.flow {
+                        open.node.end = end;
+                    } else {
+                        span_children(&mut open.node);
+                    }
+                    self.add(open.node);
+                }
+            }
+            Event::Alias(anchor) => {
+                let name = self.text[start..end].trim_start_matches('*').to_owned();
+                self.add(Node {
+                    value: Value::Alias(name, anchor),
+                    start,
+                    end,
+                    flow: false,
+                    anchor: 0,
+                });
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let form = match style {
+                    ScalarStyle::Plain => ScalarForm::Plain,
+                    ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => ScalarForm::Quoted,
+                    ScalarStyle::Literal | ScalarStyle::Folded => ScalarForm::Block,
+                };
+                let end = match form {
+                    ScalarForm::Plain if text.is_empty() => start,
+                    ScalarForm::Block => start.max(self.text[..end].trim_end().len()),
+                    // The parser counts blanks and a comment behind the quotes as well.
+                    ScalarForm::Quoted => start + quoted_len(&self.text[start..end]),
+                    ScalarForm::Plain => end,
+                };
+                let tag = tag.map(|tag| format!("{}{}", tag.handle, tag.suffix));
+                let value = Value::Scalar {
+                    text: text.into_owned(),
+                    form,
+                    tag,
+                };
+                self.add(Node {
+                    value,
+                    start,
+                    end,
+                    flow: false,
+                    anchor,
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, node: Node) {
+        let Some(parent) = self.open.last_mut() else {
+            if let Some(document) = self.documents.last_mut() {
+                document.root = (!node.is_absent()).then_some(node);
+            }
+            return;
+        };
+        match &mut parent.node.value {
+            Value::Sequence(items) => items.push(node),
+            Value::Mapping(entries) => match parent.key.take() {
+                Some(key) => entries.push((key, node)),
+                None => parent.key = Some(node),
+            },
+            Value::Scalar { .. } | Value::Alias(..) => {}
+        }
+    }
+
+    fn finish(self) -> Vec<Document> {
+        self.documents
+    }
+}
+
+/// How long a quoted scalar is, its anchor and tag included.
+fn quoted_len(text: &str) -> usize {
+    let mut open = 0;
+    while let Some(b'&' | b'!') = text.as_bytes().get(open) {
+        let rest = &text[open..];
+        let property = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        open += property + (rest[property..].len() - rest[property..].trim_start().len());
+    }
+    let quote = text.as_bytes().get(open).copied();
+    let mut bytes = text.bytes().enumerate().skip(open + 1).peekable();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'\\' if quote == Some(b'"') => drop(bytes.next()),
+            b'\'' if quote == Some(byte) && bytes.peek().is_some_and(|(_, next)| *next == byte) => {
+                bytes.next();
+            }
+            _ if quote == Some(byte) => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn span_children(node: &mut Node) {
+    let place = match &node.value {
+        Value::Sequence(items) => items
+            .first()
+            .zip(items.last())
+            .map(|(a, b)| (a.start, b.end)),
+        Value::Mapping(entries) => entries
+            .first()
+            .zip(entries.last())
+            .map(|((key, _), (last, value))| (key.start, value.end.max(last.end))),
+        _ => None,
+    };
+    if let Some((start, end)) = place {
+        (node.start, node.end) = (start, end);
+    }
+}
+
+// === impl Offsets ===
+
+impl Offsets {
+    fn of(text: &str) -> Self {
+        Self((!text.is_ascii()).then(|| text.char_indices().map(|(byte, _)| byte).collect()))
+    }
+
+    fn byte(&self, character: usize, text: &str) -> usize {
+        match &self.0 {
+            None => character.min(text.len()),
+            Some(table) => table.get(character).copied().unwrap_or(text.len()),
+        }
+    }
+}
+
+// === impl ParseError ===
+
+impl From<ScanError> for ParseError {
+    fn from(error: ScanError) -> Self {
+        Self::Syntax {
+            line: error.marker().line(),
+            info: error.info().to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_cover_the_text() {
+        let text = "# licence\n---\na: 1\n---\n# nothing\n---\nb: é\n...\n# tail\n---\nc: 3\n";
+        let documents = documents(text).unwrap();
+        assert_eq!(documents.len(), 4);
+        let joined: String = documents
+            .iter()
+            .map(|doc| &text[doc.range.clone()])
+            .collect();
+        assert_eq!(joined, text);
+        assert!(documents[1].root.is_none());
+        assert_eq!(
+            documents[3]
+                .root
+                .as_ref()
+                .unwrap()
+                .get("c")
+                .unwrap()
+                .as_str(),
+            Some("3")
+        );
+    }
+
+    #[test]
+    fn places_are_bytes() {
+        let text = "é: ü\nlist:\n- 'x'\n- {ö: 1}\n";
+        let root = single(text).unwrap();
+        let place = |node: &Node| text[node.start..node.end].to_owned();
+        assert_eq!(place(root.get("é").unwrap()), "ü");
+        assert_eq!(place(&root.get("list").unwrap().items()[0]), "'x'");
+        assert_eq!(place(&root.get("list").unwrap().items()[1]), "{ö: 1}");
+        assert_eq!(place(&root), text.trim_end());
+    }
+
+    #[test]
+    fn a_block_scalar_ends_with_its_last_line() {
+        let text = "a: |\n  one\n  two\n\n# comment\nb: 1\n";
+        let root = single(text).unwrap();
+        let node = root.get("a").unwrap();
+        assert!(text[..node.end].ends_with("two"));
+        assert_eq!(node.as_str(), Some("one\ntwo\n"));
+    }
+
+    #[test]
+    fn a_quoted_scalar_ends_with_its_quote() {
+        let text = "a: 'it''s # x' # c\nb: &n \"q \\\" # y\"  # c\nc: !!str ''\n";
+        let root = single(text).unwrap();
+        let place = |key| {
+            text[..root.get(key).unwrap().end]
+                .rsplit(": ")
+                .next()
+                .unwrap()
+        };
+        assert_eq!(place("a"), "'it''s # x'");
+        assert_eq!(place("b"), "&n \"q \\\" # y\"");
+        assert_eq!(place("c"), "!!str ''");
+    }
+
+    #[test]
+    fn an_error_names_the_line() {
+        let error = documents("a: 1\nb: {\n").unwrap_err();
+        assert!(error.to_string().starts_with("line "), "{error}");
+        let deep = "- ".repeat(1000);
+        assert!(matches!(documents(&deep), Err(ParseError::TooDeep { .. })));
+    }
+
+    #[test]
+    fn one_document_means_one() {
+        assert!(matches!(
+            single("a: 1\n---\nb: 1\n"),
+            Err(ParseError::NotSingle(2))
+        ));
+        assert!(matches!(
+            single("# nothing\n"),
+            Err(ParseError::NotSingle(0))
+        ));
+    }
+}

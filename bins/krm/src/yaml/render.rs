@@ -1,0 +1,320 @@
+//! Nodes as new text, for what has no text of its own to keep.
+
+use std::fmt::Write;
+
+use super::{
+    compare::is_text,
+    node::{Node, ScalarForm, Value},
+};
+
+/// What a node stands behind, and so how its text goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// Behind `key:` at that column.
+    Key(usize),
+    /// Behind `-` at that column.
+    Dash(usize),
+}
+
+/// Renders nodes of one source text.
+#[derive(Clone, Copy, Debug)]
+pub struct Renderer<'a> {
+    /// The text the nodes' places refer to.
+    pub source: &'a str,
+    /// Whether lists inside mappings are indented past their key.
+    pub wide: bool,
+}
+
+// === impl Renderer ===
+
+impl Renderer<'_> {
+    /// A whole document in block style, with a newline at the end.
+    #[must_use]
+    pub fn document(&self, node: &Node) -> String {
+        let mut text = match self.one_line(node) {
+            Some(line) => line,
+            None => self.block(node, 0),
+        };
+        text.push('\n');
+        text
+    }
+
+    /// What follows `key:` or `-`, the separating blank or newline included.
+    #[must_use]
+    pub fn value(&self, node: &Node, after: After) -> String {
+        if let Some(line) = self.one_line(node) {
+            return if line.is_empty() {
+                line
+            } else {
+                format!(" {line}")
+            };
+        }
+        let (After::Key(column) | After::Dash(column)) = after;
+        match (&node.value, after) {
+            (Value::Scalar { text, .. }, _) => format!(" {}", literal(text, column + 2)),
+            (_, After::Dash(_)) => format!(" {}", self.block(node, column + 2)),
+            (Value::Sequence(_), After::Key(_)) if !self.wide => {
+                format!("\n{}{}", " ".repeat(column), self.block(node, column))
+            }
+            _ => format!(
+                "\n{}{}",
+                " ".repeat(column + 2),
+                self.block(node, column + 2)
+            ),
+        }
+    }
+
+    /// A key of a mapping.
+    #[must_use]
+    pub fn key(&self, node: &Node) -> String {
+        self.one_line(node)
+            .unwrap_or_else(|| json_string(node.as_str().unwrap_or_default()))
+    }
+
+    /// A node on one line, as it can stand in block style: nothing for what needs several.
+    #[must_use]
+    pub fn one_line(&self, node: &Node) -> Option<String> {
+        match &node.value {
+            Value::Alias(name, _) => Some(format!("*{name}")),
+            Value::Sequence(items) if items.is_empty() => Some("[]".to_owned()),
+            Value::Mapping(entries) if entries.is_empty() => Some("{}".to_owned()),
+            Value::Sequence(_) | Value::Mapping(_) => None,
+            Value::Scalar { text, form, tag } => {
+                if let Some(tag) = tag {
+                    return Some(format!("!<{tag}> {}", json_string(text)));
+                }
+                let written = self.source.get(node.start..node.end).unwrap_or_default();
+                match form {
+                    ScalarForm::Plain if written.contains('\n') => Some(text.clone()),
+                    ScalarForm::Plain => Some(written.to_owned()),
+                    _ if is_bare(text) => Some(text.clone()),
+                    _ if is_literal(text) => None,
+                    ScalarForm::Quoted if !written.is_empty() && !written.contains('\n') => {
+                        Some(written.to_owned())
+                    }
+                    _ => Some(json_string(text)),
+                }
+            }
+        }
+    }
+
+    /// A node inside brackets: JSON, as far as the values allow.
+    #[must_use]
+    pub fn flow(&self, node: &Node) -> String {
+        match &node.value {
+            Value::Alias(name, _) => format!("*{name}"),
+            Value::Scalar {
+                text,
+                form: ScalarForm::Plain,
+                tag: None,
+            } if !is_text(text) => {
+                if text.is_empty() {
+                    "null".to_owned()
+                } else {
+                    text.clone()
+                }
+            }
+            Value::Scalar { text, .. } => json_string(text),
+            Value::Sequence(items) => {
+                let items: Vec<_> = items.iter().map(|item| self.flow(item)).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Value::Mapping(entries) => {
+                let entries: Vec<_> = entries
+                    .iter()
+                    .map(|(key, value)| format!("{}: {}", self.flow_key(key), self.flow(value)))
+                    .collect();
+                format!("{{{}}}", entries.join(", "))
+            }
+        }
+    }
+
+    /// A key inside brackets.
+    #[must_use]
+    pub fn flow_key(&self, node: &Node) -> String {
+        node.as_str().map_or_else(|| self.flow(node), json_string)
+    }
+
+    /// A collection whose first line begins at `column`, the others indented to it.
+    fn block(&self, node: &Node, column: usize) -> String {
+        let mut text = String::new();
+        let indent = " ".repeat(column);
+        let mut line = |part: String| {
+            if !text.is_empty() {
+                let _ = write!(text, "\n{indent}");
+            }
+            text.push_str(&part);
+        };
+        match &node.value {
+            Value::Mapping(entries) => {
+                for (key, value) in entries {
+                    line(format!(
+                        "{}:{}",
+                        self.key(key),
+                        self.value(value, After::Key(column))
+                    ));
+                }
+            }
+            Value::Sequence(items) => {
+                for item in items {
+                    line(format!("-{}", self.value(item, After::Dash(column))));
+                }
+            }
+            Value::Scalar { .. } | Value::Alias(..) => line(self.flow(node)),
+        }
+        text
+    }
+}
+
+/// A node as indented JSON, for files that are JSON.
+#[must_use]
+pub fn json(node: &Node, source: &str) -> String {
+    let mut text = String::new();
+    write_json(
+        node,
+        Renderer {
+            source,
+            wide: false,
+        },
+        0,
+        &mut text,
+    );
+    text.push('\n');
+    text
+}
+
+fn write_json(node: &Node, renderer: Renderer<'_>, depth: usize, text: &mut String) {
+    let (open, close, members): (_, _, Vec<(Option<&Node>, &Node)>) = match &node.value {
+        Value::Mapping(entries) if !entries.is_empty() => (
+            '{',
+            '}',
+            entries
+                .iter()
+                .map(|(key, value)| (Some(key), value))
+                .collect(),
+        ),
+        Value::Sequence(items) if !items.is_empty() => {
+            ('[', ']', items.iter().map(|item| (None, item)).collect())
+        }
+        _ => return text.push_str(&renderer.flow(node)),
+    };
+    text.push(open);
+    for (position, (key, value)) in members.into_iter().enumerate() {
+        text.push_str(if position == 0 { "\n" } else { ",\n" });
+        text.push_str(&"  ".repeat(depth + 1));
+        if let Some(key) = key {
+            let _ = write!(text, "{}: ", json_string(key.as_str().unwrap_or_default()));
+        }
+        write_json(value, renderer, depth + 1, text);
+    }
+    let _ = write!(text, "\n{}{close}", "  ".repeat(depth));
+}
+
+/// A text in double quotes, as JSON and YAML both read it.
+#[must_use]
+pub fn json_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Whether a text needs no quotes anywhere: letters first, nothing YAML gives a meaning to.
+fn is_bare(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
+        && is_text(text)
+}
+
+/// Whether a text of several lines reads best as a literal block, and survives in one.
+fn is_literal(text: &str) -> bool {
+    text.trim_end_matches('\n').contains('\n')
+        && !text.starts_with([' ', '\n'])
+        && text
+            .chars()
+            .all(|c| c == '\n' || (!c.is_control() && c != '\u{feff}'))
+}
+
+fn literal(text: &str, indent: usize) -> String {
+    let chomping = match text.len() - text.trim_end_matches('\n').len() {
+        0 => "-",
+        1 => "",
+        _ => "+",
+    };
+    let lines = super::lines::indent(text.strip_suffix('\n').unwrap_or(text), indent);
+    format!("|{chomping}\n{lines}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{same, single},
+        *,
+    };
+
+    fn rendered(source: &str, wide: bool) -> String {
+        Renderer { source, wide }.document(&single(source).unwrap())
+    }
+
+    #[test]
+    fn json_becomes_readable_yaml() {
+        let source = r#"{"a": {"b": [1, "x", {"c": true, "d": []}]}, "e": "one\ntwo\n", "f": "yes", "g": "1"}"#;
+        let text = rendered(source, false);
+        insta::assert_snapshot!(text, @r#"
+        a:
+          b:
+          - 1
+          - x
+          - c: true
+            d: []
+        e: |
+          one
+          two
+        f: "yes"
+        g: "1"
+        "#);
+        assert!(same(&single(&text).unwrap(), &single(source).unwrap()));
+        assert!(rendered(source, true).contains("  b:\n    - 1\n"));
+    }
+
+    #[test]
+    fn yaml_becomes_json() {
+        let source = "a:\n- b: yes\n  c: text\n  d: |\n    x\n- []\ne:\n";
+        insta::assert_snapshot!(json(&single(source).unwrap(), source), @r#"
+        {
+          "a": [
+            {
+              "b": yes,
+              "c": "text",
+              "d": "x\n"
+            },
+            []
+          ],
+          "e": null
+        }
+        "#);
+    }
+
+    #[test]
+    fn awkward_texts_survive() {
+        for text in [
+            "a\nb",
+            "a\n\n\nb\n\n",
+            " a\nb",
+            "a: b",
+            "# x",
+            "tab\there\nx",
+            "é\nü\n",
+        ] {
+            let node = Node::mapping(vec![(Node::text("k"), Node::text(text))]);
+            let written = Renderer {
+                source: "",
+                wide: false,
+            }
+            .document(&node);
+            assert!(
+                same(&single(&written).unwrap(), &node),
+                "{text:?} became {written:?}"
+            );
+        }
+    }
+}

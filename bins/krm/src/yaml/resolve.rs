@@ -1,0 +1,85 @@
+//! Aliases replaced by what they stand for.
+
+use std::collections::HashMap;
+
+use super::node::{Node, Value};
+
+/// More values than any list holds; a few nested aliases can stand for billions.
+const MAX_NODES: usize = 1_000_000;
+
+/// The tree with every alias replaced by a copy of its anchor's value, or nothing if the copies
+/// would be too many.
+#[must_use]
+pub fn resolve(root: &Node) -> Option<Node> {
+    let mut resolver = Resolver {
+        anchors: HashMap::new(),
+        budget: MAX_NODES,
+    };
+    resolver.node(root)
+}
+
+struct Resolver {
+    /// The resolved values of the anchors seen so far, with their sizes.
+    anchors: HashMap<usize, (Node, usize)>,
+    budget: usize,
+}
+
+// === impl Resolver ===
+
+impl Resolver {
+    fn node(&mut self, node: &Node) -> Option<Node> {
+        let before = self.budget;
+        self.budget = self.budget.checked_sub(1)?;
+        let value = match &node.value {
+            Value::Alias(_, anchor) => {
+                let (target, size) = self.anchors.get(anchor)?;
+                self.budget = self.budget.checked_sub(*size)?;
+                return Some(target.clone());
+            }
+            Value::Sequence(items) => Value::Sequence(
+                items
+                    .iter()
+                    .map(|item| self.node(item))
+                    .collect::<Option<_>>()?,
+            ),
+            Value::Mapping(entries) => Value::Mapping(
+                entries
+                    .iter()
+                    .map(|(key, value)| Some((self.node(key)?, self.node(value)?)))
+                    .collect::<Option<_>>()?,
+            ),
+            scalar @ Value::Scalar { .. } => scalar.clone(),
+        };
+        let resolved = Node { value, ..*node };
+        if node.anchor > 0 {
+            self.anchors
+                .insert(node.anchor, (resolved.clone(), before - self.budget));
+        }
+        Some(resolved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{same, single},
+        *,
+    };
+
+    #[test]
+    fn aliases_become_what_they_stand_for() {
+        let root = single("a: &x {b: &y 1}\nc: *x\nd: *y\n").unwrap();
+        let expanded = single("a: {b: 1}\nc: {b: 1}\nd: 1\n").unwrap();
+        assert!(same(&resolve(&root).unwrap(), &expanded));
+    }
+
+    #[test]
+    fn a_billion_laughs_are_refused() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..10 {
+            let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+            text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+        }
+        assert!(resolve(&single(&text).unwrap()).is_none());
+    }
+}

@@ -1,0 +1,192 @@
+use std::{net::TcpListener, time::Duration};
+
+use crate::support::{DEPLOYMENT, Function, Package, Runner, krm};
+use rstest::rstest;
+use runner_core::{EvaluationError, Reason};
+use runner_proto::status::encode;
+use tonic::Status;
+
+#[test]
+fn a_failed_function_is_reported_with_its_facts() {
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let runner = Runner::start(Function::fails(|| {
+        let message = "failed to evaluate function \"example.com/fn:v1\" with structured results: \
+                       [error] v1/Service/web: no namespace and stderr: ";
+        encode(
+            &EvaluationError::new(Reason::FunctionFailed, message)
+                .with("exit_code", "1")
+                .with("evaluator", "exec"),
+        )
+    }));
+    let run = runner.eval(&["-i", package.arg()]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    insta::assert_snapshot!(run.stderr);
+    assert_eq!(package.files()["web.yaml"], DEPLOYMENT);
+}
+
+#[test]
+fn an_unknown_function_comes_with_advice() {
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let runner = Runner::start(Function::fails(|| {
+        encode(&EvaluationError::not_found(
+            "no runtime knows example.com/fn:v1",
+        ))
+    }));
+    let run = runner.eval(&[package.arg()]);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.stderr);
+}
+
+#[test]
+fn a_runner_that_is_not_there_is_named() {
+    // Bound and let go: nobody listens there.
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let run = krm(
+        &[
+            "eval",
+            "--image",
+            "x:v1",
+            "--address",
+            &address,
+            package.arg(),
+        ],
+        "",
+    );
+    assert_eq!(run.code, 3);
+    assert!(run.stderr.starts_with(&format!(
+        "error: cannot reach a function runner at {address}: "
+    )));
+    assert!(run.stderr.contains("hint: start one"), "{}", run.stderr);
+}
+
+#[test]
+fn a_function_that_hangs_is_left_at_the_deadline() {
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let runner = Runner::start(Function::Hangs);
+    let run = runner.eval(&["--timeout", "300ms", package.arg()]);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.stderr);
+}
+
+#[test]
+fn a_runner_that_hangs_up_is_unreachable() {
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let runner = Runner::start(Function::fails(|| Status::unavailable("connection closed")));
+    let run = runner.eval(&[package.arg()]);
+    assert_eq!(run.code, 3);
+    assert!(
+        run.stderr.contains("went away during the call"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_server_of_another_kind_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        let _ = stream.read(&mut [0; 64]);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    });
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let run = krm(
+        &[
+            "eval",
+            "--image",
+            "x:v1",
+            "--address",
+            &address,
+            package.arg(),
+        ],
+        "",
+    );
+    server.join().unwrap();
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("does not speak gRPC"), "{}", run.stderr);
+}
+
+#[test]
+fn a_package_over_the_limit_is_not_sent() {
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let runner = Runner::start(Function::identity());
+    let run = runner.eval(&["--max-message-size", "100", package.arg()]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("too large to send"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("--max-request-body-size"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn an_answer_over_the_limit_is_refused() {
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let runner = Runner::start(Function::edits(|list| {
+        format!("{list}# {}\n", "x".repeat(100_000))
+    }));
+    let run = runner.eval(&["--max-message-size", "50000", package.arg()]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("over the limit"), "{}", run.stderr);
+    assert!(run.stderr.contains("--max-message-size"), "{}", run.stderr);
+}
+
+#[test]
+fn an_answer_that_is_no_list_is_refused() {
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let runner = Runner::start(Function::edits(|_| "Hello!\n".to_owned()));
+    let run = runner.eval(&["-i", package.arg()]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr.contains("answer is not a ResourceList"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(package.files()["web.yaml"], DEPLOYMENT);
+}
+
+#[rstest]
+#[case::no_image(&["eval", "."], "--image")]
+#[case::empty_image(&["eval", "--image", "", "."], "--image is empty")]
+#[case::unknown_flag(&["eval", "--imgae", "x"], "--imgae")]
+#[case::not_a_pair(&["eval", "--image", "x", ".", "pair"], "\"pair\" is not KEY=VALUE")]
+#[case::twice(&["eval", "--image", "x", ".", "a=1", "a=2"], "\"a\" is given twice")]
+#[case::bad_timeout(&["eval", "--image", "x", "--timeout", "soon", "."], "--timeout")]
+#[case::bad_address(&["eval", "--image", "x", "--address", "nowhere", "."], "--address \"nowhere\" is not HOST:PORT")]
+#[case::missing_config(&["eval", "--image", "x", "--fn-config", "/no/such", "."], "cannot read --fn-config /no/such")]
+#[case::config_and_pairs(&["eval", "--image", "x", "--fn-config", "/no/such", ".", "a=b"], "not both")]
+#[case::in_place_from_stdin(&["eval", "--image", "x", "-i", "-"], "--in-place needs a directory")]
+#[case::missing_ca(&["eval", "--image", "x", "--ca-file", "/no/such", "."], "cannot read --ca-file /no/such")]
+#[case::key_alone(&["eval", "--image", "x", "--key-file", "/no/such", "."], "--cert-file")]
+fn a_wrong_command_line_is_code_2(#[case] arguments: &[&str], #[case] message: &str) {
+    // An empty directory is an empty package, wherever the tests run.
+    let package = Package::new(&[]);
+    let arguments: Vec<&str> = arguments
+        .iter()
+        .map(|part| if *part == "." { package.arg() } else { *part })
+        .collect();
+    let run = krm(&arguments, "");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains(message), "{}", run.stderr);
+}
+
+#[test]
+fn a_missing_package_is_named() {
+    let run = krm(&["eval", "--image", "x", "/no/such/package"], "");
+    assert_eq!(run.code, 1);
+    assert_eq!(
+        run.stderr,
+        "error: /no/such/package is not a directory; name the package's directory\n"
+    );
+}

@@ -1,0 +1,64 @@
+use crate::support::{DEPLOYMENT, Function, Package, Runner, krm};
+
+const LIST: &str = "\
+apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items:
+- apiVersion: v1
+  kind: X # kept
+  spec: {a: yes}
+";
+
+#[test]
+fn a_list_goes_through_untouched() {
+    let runner = Runner::start(Function::edits(|list| list.replace("a: yes", "a: no")));
+    let run = runner.eval_with_input(&["-"], LIST);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert_eq!(run.stdout, LIST.replace("a: yes", "a: no"));
+    assert_eq!(runner.list(), LIST);
+}
+
+#[test]
+fn a_list_gets_the_configuration() {
+    let runner = Runner::start(Function::identity());
+    let run = runner.eval_with_input(&["-", "a=b"], LIST);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.starts_with(LIST), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("functionConfig:\n  apiVersion: v1\n"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn results_stay_out_of_the_pipe() {
+    let runner = Runner::start(Function::edits(|list| {
+        format!("{list}results:\n- message: careful\n  severity: warning\n")
+    }));
+    let run = runner.eval_with_input(&["-"], LIST);
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.starts_with(LIST));
+    assert!(run.stderr.contains("careful"), "{}", run.stderr);
+}
+
+#[test]
+fn a_package_can_be_turned_into_a_list() {
+    let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
+    let runner = Runner::start(Function::identity());
+    let run = runner.eval(&["--output", "-", package.arg()]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stdout, runner.list());
+    assert!(run.stderr.contains("1 unchanged"), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_not_a_list_is_not_sent() {
+    let run = krm(&["eval", "--image", "x:v1", "-"], "a: 1\n");
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr.contains("standard input is not a ResourceList"),
+        "{}",
+        run.stderr
+    );
+}

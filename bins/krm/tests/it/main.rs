@@ -1,0 +1,9 @@
+//! The `krm` command against a runner of the tests' own.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod eval_failures;
+mod eval_in_place;
+mod eval_pipes;
+mod eval_shows;
+mod support;
