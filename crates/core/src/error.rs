@@ -157,6 +157,15 @@ impl EvaluationError {
         &self.metadata
     }
 
+    /// The fact of that name.
+    #[must_use]
+    pub fn fact(&self, key: &str) -> Option<&str> {
+        self.metadata
+            .iter()
+            .find(|(known, _)| known == key)
+            .map(|(_, value)| value.as_str())
+    }
+
     /// When trying again may help.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {

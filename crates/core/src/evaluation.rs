@@ -1,20 +1,19 @@
 //! One evaluation: what is asked, what is answered, and who can answer.
 
-use std::{pin::Pin, sync::Arc, time::Instant};
+use std::{pin::Pin, time::Instant};
 
 use bytes::Bytes;
 
 use crate::{EvaluationError, ImageReference, TagConstraint};
 
-/// A request to run one function over one resource list.
-#[derive(Clone, Debug)]
+/// A request to run one function over one resource list, as the client said it.
+#[derive(Clone, Debug, Default)]
 pub struct Evaluation {
-    /// The function's image, qualified with the default prefix where it had none.
-    pub image: Arc<ImageReference>,
-    /// Selects among the image's tags; none: the image's own tag.
-    pub tag: Option<TagConstraint>,
-    /// The input. An evaluator that takes it must answer; one that says "not found" leaves it, so
-    /// that the next in the chain finds it. Taken, not cloned: the buffer is freed once it is fed.
+    /// The function's image.
+    pub image: String,
+    /// A constraint that selects among the image's tags; empty: the image's own tag.
+    pub tag: String,
+    /// The input. Whoever runs the function takes it out, so that the buffer is freed once fed.
     pub resource_list: Bytes,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
@@ -27,17 +26,39 @@ pub struct Output {
     pub resource_list: Bytes,
     /// Its standard error.
     pub log: Bytes,
+    /// The runtime that ran it.
+    pub evaluator: &'static str,
+}
+
+/// Which function is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its image, qualified with the default prefix where it had none.
+    pub image: ImageReference,
+    /// Selects among the image's tags; none: the image's own tag.
+    pub tag: Option<TagConstraint>,
 }
 
 /// A boxed evaluation in progress. Dropping it cancels the evaluation and leaves nothing behind.
 pub type EvaluationFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Output, EvaluationError>> + Send + 'a>>;
 
-/// A way of running functions.
+/// Answers evaluations: what a server serves.
 pub trait Evaluator: Send + Sync {
-    /// The runtime's name in flags, logs, metrics and error details: `exec`, `pod`.
+    /// Runs the function.
+    fn evaluate(&self, evaluation: Evaluation) -> EvaluationFuture<'_>;
+}
+
+/// One way of running functions: a link of the chain.
+pub trait Runtime: Send + Sync {
+    /// Its name in flags, logs, metrics and error details: `exec`, `pod`.
     fn name(&self) -> &'static str;
 
-    /// Runs the function, or says "not found" and leaves the evaluation as it was.
-    fn evaluate<'a>(&'a self, evaluation: &'a mut Evaluation) -> EvaluationFuture<'a>;
+    /// Runs the function, or says "not found" and leaves the evaluation as it was, so that the next
+    /// runtime finds the input still there.
+    fn evaluate<'a>(
+        &'a self,
+        function: &'a Function,
+        evaluation: &'a mut Evaluation,
+    ) -> EvaluationFuture<'a>;
 }

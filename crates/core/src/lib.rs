@@ -1,4 +1,4 @@
-//! The words everything else is said in: images, evaluations, errors and the [`Evaluator`] trait.
+//! The words everything else is said in: images, evaluations, errors, and the [`Evaluator`] and [`Runtime`] traits.
 //!
 //! No I/O happens here, and nothing here knows gRPC, Kubernetes or processes.
 
@@ -8,6 +8,6 @@ mod image;
 mod tag;
 
 pub use error::{EvaluationError, Reason};
-pub use evaluation::{Evaluation, EvaluationFuture, Evaluator, Output};
+pub use evaluation::{Evaluation, EvaluationFuture, Evaluator, Function, Output, Runtime};
 pub use image::{BadImage, Digest, ImageReference};
 pub use tag::{BadTag, TagConstraint};

@@ -1,0 +1,165 @@
+//! What a function's end means. The wordings are old and reach package authors: they are kept.
+
+use runner_core::{EvaluationError, Reason};
+use runner_process::{Completed, Exit, excerpt};
+use runner_resourcelist::{Envelope, ScanError, scan};
+
+use super::EXCERPT;
+
+/// Whose words a failure is told in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wording {
+    /// The exec runtime's.
+    Exec,
+    /// The wrapper's, inside a pod.
+    Wrapper,
+}
+
+/// Ok if the function succeeded and printed a resource list.
+pub(super) fn of(
+    wording: Wording,
+    image: &str,
+    completed: &Completed,
+) -> Result<(), EvaluationError> {
+    let envelope = scan(&completed.stdout);
+    let stderr = || excerpt(&completed.stderr, EXCERPT);
+    match (completed.exit.success(), envelope) {
+        (true, Ok(envelope)) => {
+            if envelope.has_errors() {
+                tracing::info!(
+                    image,
+                    results = envelope.results_text(),
+                    "function reports errors"
+                );
+            }
+            Ok(())
+        }
+        (true, Err(why)) => Err(EvaluationError::new(
+            Reason::BadOutput,
+            unparsable(image, &stderr(), &why),
+        )),
+        (false, envelope) => {
+            let message = match (wording, &envelope) {
+                (Wording::Exec, _) => {
+                    format!(
+                        "Failed to execute function {image:?}: {} ({})",
+                        completed.exit,
+                        stderr()
+                    )
+                }
+                (Wording::Wrapper, Ok(envelope)) => structured(image, envelope, &stderr()),
+                (Wording::Wrapper, Err(why)) => unparsable(image, &stderr(), why),
+            };
+            let error = EvaluationError::new(Reason::FunctionFailed, message);
+            let error = match completed.exit {
+                Exit::Code(code) => error.with("exit_code", code.to_string()),
+                Exit::Signal(signal) => error.with("signal", signal.to_string()),
+            };
+            Err(match (wording, envelope) {
+                // The exec runtime's wording has no place for them.
+                (Wording::Exec, Ok(envelope)) if !envelope.results.is_empty() => error.with(
+                    "results",
+                    excerpt(envelope.results_text().as_bytes(), EXCERPT),
+                ),
+                _ => error,
+            })
+        }
+    }
+}
+
+fn structured(image: &str, envelope: &Envelope, stderr: &str) -> String {
+    let results = excerpt(envelope.results_text().as_bytes(), EXCERPT);
+    format!(
+        "failed to evaluate function {image:?} with structured results: {results} and stderr: {stderr}"
+    )
+}
+
+fn unparsable(image: &str, stderr: &str, why: &ScanError) -> String {
+    format!("failed to parse the output of function {image:?} with stderr '{stderr}': {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use rstest::rstest;
+
+    use super::*;
+
+    const LIST: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
+    const RESULTS: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\nresults:\n- message: too few\n  severity: error\n  field: {path: spec.replicas}\n";
+
+    #[rstest]
+    #[case(Wording::Exec, LIST, Exit::Code(0), None)]
+    #[case(Wording::Exec, RESULTS, Exit::Code(0), None)]
+    #[case(
+        Wording::Wrapper,
+        "",
+        Exit::Code(0),
+        Some(
+            "failed to parse the output of function \"fn\" with stderr 'oh': expected a ResourceList, found nothing"
+        )
+    )]
+    #[case(
+        Wording::Exec,
+        "",
+        Exit::Code(2),
+        Some("Failed to execute function \"fn\": exit status 2 (oh)")
+    )]
+    #[case(
+        Wording::Exec,
+        RESULTS,
+        Exit::Code(1),
+        Some("Failed to execute function \"fn\": exit status 1 (oh)")
+    )]
+    #[case(
+        Wording::Exec,
+        "",
+        Exit::Signal(9),
+        Some("Failed to execute function \"fn\": signal: killed (oh)")
+    )]
+    #[case(
+        Wording::Wrapper,
+        RESULTS,
+        Exit::Code(1),
+        Some(
+            "failed to evaluate function \"fn\" with structured results: [error] spec.replicas: too few and stderr: oh"
+        )
+    )]
+    #[case(
+        Wording::Wrapper,
+        "noise",
+        Exit::Code(1),
+        Some(
+            "failed to parse the output of function \"fn\" with stderr 'oh': line 1: expected a ResourceList, found no mapping"
+        )
+    )]
+    fn the_known_wordings_are_kept(
+        #[case] wording: Wording,
+        #[case] stdout: &'static str,
+        #[case] exit: Exit,
+        #[case] message: Option<&str>,
+    ) {
+        let completed = Completed {
+            stdout: Bytes::from(stdout),
+            stderr: Bytes::from("oh\n"),
+            exit,
+        };
+        let verdict = of(wording, "fn", &completed).map_err(|error| error.message().to_owned());
+        assert_eq!(verdict.err().as_deref(), message);
+    }
+
+    #[test]
+    fn results_that_have_no_place_in_the_words_are_facts() {
+        let completed = Completed {
+            stdout: Bytes::from(RESULTS),
+            stderr: Bytes::new(),
+            exit: Exit::Code(1),
+        };
+        let error = of(Wording::Exec, "fn", &completed).unwrap_err();
+        assert_eq!(
+            error.fact("results"),
+            Some("[error] spec.replicas: too few")
+        );
+        assert_eq!(error.fact("exit_code"), Some("1"));
+    }
+}
