@@ -1,0 +1,93 @@
+//! What callers are told when their request comes to nothing.
+
+use std::time::Duration;
+
+use runner_core::{EvaluationError, Reason};
+
+use super::{Fleet, Pod};
+use crate::{PodFailure, Waited};
+
+impl Fleet {
+    pub(crate) fn queue_full(&self, waiting: usize, retry: Duration) -> EvaluationError {
+        self.complaint(
+            Reason::QueueFull,
+            format!(
+                "{waiting} requests wait for function \"{}\" already (--max-queue-per-function)",
+                self.function
+            ),
+        )
+        .retry_in(retry)
+    }
+
+    pub(crate) fn too_late(&self, waited: Waited) -> EvaluationError {
+        let mut message = format!(
+            "deadline exceeded before function \"{}\" ran: queued {:.3?}, starting pod {:.3?}",
+            self.function, waited.queued, waited.starting
+        );
+        if !waited.lost.is_zero() {
+            message += &format!(", on a lost pod {:.3?}", waited.lost);
+        }
+        // Whoever waited for a pod that cannot be had learns why.
+        if let Some(failure) = self.backoff.last() {
+            message += &format!("; the last start failed: {}", failure.error);
+        }
+        self.complaint(Reason::DeadlineExceeded, message)
+            .with("queued_ms", waited.queued.as_millis().to_string())
+            .with("starting_pod_ms", waited.starting.as_millis().to_string())
+    }
+
+    pub(crate) fn pod_lost(&self, pod: &str, detail: &str, retried: bool) -> EvaluationError {
+        let twice = if retried {
+            ", the second one for this request"
+        } else {
+            ""
+        };
+        self.complaint(
+            Reason::PodLost,
+            format!(
+                "pod {pod} was lost while it ran function \"{}\"{twice}: {detail}",
+                self.function
+            ),
+        )
+        .with("pod", pod)
+    }
+
+    pub(crate) fn pod_failed(&self, pod: &Pod, failure: &PodFailure) -> EvaluationError {
+        self.complaint(
+            Reason::PodStartFailed,
+            format!(
+                "pod {} cannot run function \"{}\": {}: {}",
+                pod.name, self.function, failure.reason, failure.message
+            ),
+        )
+        .with("pod", pod.name.as_str())
+        .with("pod_reason", &*failure.reason)
+    }
+
+    pub(crate) fn pod_too_slow(&self, pod: &Pod, limit: Duration) -> EvaluationError {
+        let detail = pod.waits_for.as_deref().unwrap_or("it gave no reason");
+        self.complaint(
+            Reason::PodStartFailed,
+            format!(
+                "pod {} of function \"{}\" was not ready within {limit:?} (--pod-ready-timeout): {detail}",
+                pod.name, self.function
+            ),
+        )
+        .with("pod", pod.name.as_str())
+    }
+
+    pub(crate) fn pod_vanished(&self, pod: &Pod) -> EvaluationError {
+        self.complaint(
+            Reason::PodStartFailed,
+            format!(
+                "pod {} of function \"{}\" was removed before it was ready",
+                pod.name, self.function
+            ),
+        )
+        .with("pod", pod.name.as_str())
+    }
+
+    fn complaint(&self, reason: Reason, message: String) -> EvaluationError {
+        EvaluationError::new(reason, message).with("image", self.function.key().as_ref())
+    }
+}

@@ -1,0 +1,224 @@
+//! Pods that go: when, why, and how another replica's use is respected.
+
+use std::sync::Arc;
+
+use super::{Census, Fleet, Life, Parting, PodKey};
+use crate::{
+    Action, Delete, Extension, Leave, Time,
+    agenda::Due,
+    ledger::{Ledger, Step},
+};
+
+impl Fleet {
+    /// Decides about a pod: it goes now, or is looked at again when it may.
+    pub(crate) fn plan(&mut self, at: usize, step: &mut Step<'_>) {
+        let census = self.census();
+        let leaves = self.leaves(at, &census, step.ledger);
+        if let Some((when, why)) = leaves
+            && when <= step.now
+        {
+            self.delete(at, why, step);
+            return;
+        }
+        let limits = &step.ledger.limits;
+        let pod = &self.pods[at];
+        let limit = match pod.life {
+            Life::Creating | Life::Starting => Some(pod.since + limits.ready_timeout),
+            Life::Suspect => Some(pod.since + limits.probe_timeout),
+            _ if !pod.in_flight.is_empty() => Some(step.now + limits.step(self.settings().ttl)),
+            _ => None,
+        };
+        let next = leaves.map(|(when, _)| when).into_iter().chain(limit).min();
+        if let Some(next) = next {
+            let due = Due::Pod(self.id, pod.key);
+            step.ledger
+                .agenda
+                .no_later(&mut self.pods[at].wake, next, due);
+        }
+    }
+
+    /// Decides about all pods, where not all are plainly wanted.
+    pub(crate) fn review(&mut self, step: &mut Step<'_>) {
+        let most = self.settings().pods();
+        let plain = !self.superseded
+            && self.pods.len() <= most
+            && self
+                .pods
+                .iter()
+                .all(|pod| pod.current && pod.parting == Parting::No);
+        if !plain {
+            for at in 0..self.pods.len() {
+                self.plan(at, step);
+            }
+        }
+    }
+
+    /// A pod's appointment.
+    pub(crate) fn look_at(&mut self, key: PodKey, step: &mut Step<'_>) {
+        let Some(at) = self.index(key) else { return };
+        let now = step.now;
+        let pod = &mut self.pods[at];
+        pod.wake = None;
+        if matches!(pod.parting, Parting::Asked(_) | Parting::Conflicted(_)) {
+            // Nobody ever said what became of the delete.
+            pod.parting = Parting::No;
+        }
+        let limits = &step.ledger.limits;
+        let (ready, probe) = (limits.ready_timeout, limits.probe_timeout);
+        match pod.life {
+            Life::Creating | Life::Starting if pod.since + ready <= now => self.too_slow(at, step),
+            Life::Suspect if pod.since + probe <= now => {
+                self.abandon(at, Leave::Lost, "it does not answer", step);
+            }
+            _ => {
+                if !pod.in_flight.is_empty() {
+                    self.note_if_behind(at, step);
+                }
+                self.plan(at, step);
+            }
+        }
+        self.settle(step);
+    }
+
+    fn too_slow(&mut self, at: usize, step: &mut Step<'_>) {
+        let error = self.pod_too_slow(&self.pods[at], step.ledger.limits.ready_timeout);
+        if self.pods[at].is_live() {
+            self.back_off(false, error, step);
+        }
+        if self.pods[at].uid.is_some() {
+            self.abandon(at, Leave::TooSlow, "it was not ready in time", step);
+        } else {
+            self.remove(at, step);
+        }
+    }
+
+    /// When a pod goes if nothing happens until then, and why.
+    fn leaves(&self, at: usize, census: &Census, ledger: &Ledger) -> Option<(Time, Leave)> {
+        let pod = &self.pods[at];
+        if pod.parting != Parting::No || pod.uid.is_none() || pod.resource_version.is_none() {
+            return None;
+        }
+        let not_before = pod.delete_after.unwrap_or_default();
+        if pod.life == Life::Failed {
+            return Some((not_before, Leave::Failed));
+        }
+        // The successor finds the pods as they are; and what is in use never goes.
+        if ledger.draining || !pod.in_flight.is_empty() {
+            return None;
+        }
+        let settings = self.settings();
+        let quiet = ledger.limits.quiet(settings.ttl);
+        let unused_by_others = pod
+            .foreign_use
+            .map_or(not_before, |used| (used + quiet).max(not_before));
+        let unused_here = pod.last_used.unwrap_or_default();
+        let early = if let Life::Abandoned(why) = pod.life {
+            Some((unused_by_others, why))
+        } else if pod.superseded && census.open > 0 {
+            Some((unused_by_others, Leave::OldTemplate))
+        } else if self.superseded && !pod.is_starting() {
+            Some((unused_by_others.max(unused_here + quiet), Leave::OldDigest))
+        } else if census.live > settings.pods() && self.is_surplus(at) {
+            Some((unused_by_others, Leave::Surplus))
+        } else {
+            None
+        };
+        if pod.current && matches!(pod.life, Life::Creating | Life::Starting | Life::Suspect) {
+            return early;
+        }
+        let kept = pod.reclaim_after.unwrap_or(pod.born + settings.ttl);
+        let used = pod
+            .last_used
+            .map_or(kept, |used| (used + settings.ttl).max(kept));
+        let idle = (used.max(unused_by_others), Leave::Idle);
+        Some(early.map_or(idle, |early| if early.0 <= idle.0 { early } else { idle }))
+    }
+
+    /// Whether the pod's slot is beyond the maximum, counting live ones from the lowest. Every
+    /// replica comes to the same answer.
+    fn is_surplus(&self, at: usize) -> bool {
+        let pod = &self.pods[at];
+        let before = self
+            .pods
+            .iter()
+            .filter(|other| other.is_live() && other.rank() < pod.rank());
+        pod.is_live() && before.count() >= self.settings().pods()
+    }
+
+    fn delete(&mut self, at: usize, why: Leave, step: &mut Step<'_>) {
+        let pod = &mut self.pods[at];
+        let (Some(uid), Some(version)) = (pod.uid.clone(), pod.resource_version.clone()) else {
+            return;
+        };
+        pod.parting = Parting::Asked(Arc::clone(&version));
+        step.ledger.counters.deleted += 1;
+        step.out.push(Action::Delete(Delete {
+            name: pod.name.clone(),
+            uid,
+            resource_version: version,
+            why,
+        }));
+        let due = Due::Pod(self.id, pod.key);
+        step.ledger.agenda.clear(&mut pod.wake, due);
+        let answer = step.now + step.ledger.limits.ready_timeout;
+        step.ledger.agenda.no_later(&mut pod.wake, answer, due);
+    }
+
+    /// Forgets a pod and frees its name.
+    pub(crate) fn remove(&mut self, at: usize, step: &mut Step<'_>) {
+        let mut pod = self.pods.remove(at);
+        if at < self.cursor {
+            self.cursor -= 1;
+        }
+        step.ledger
+            .agenda
+            .clear(&mut pod.wake, Due::Pod(self.id, pod.key));
+        step.ledger.names.remove(&pod.name);
+    }
+
+    /// Notes that a pod is used.
+    pub(crate) fn touch(&mut self, at: usize, step: &mut Step<'_>) {
+        self.pods[at].last_used = Some(step.now);
+        self.note_if_behind(at, step);
+    }
+
+    fn note_if_behind(&mut self, at: usize, step: &mut Step<'_>) {
+        let (now, ttl) = (step.now, self.settings().ttl);
+        let behind = step.ledger.limits.step(ttl);
+        let pod = &mut self.pods[at];
+        // What was written counts for a while even if the watch does not show it: the write may
+        // have failed, but is not repeated with every request.
+        let written = pod
+            .asked
+            .filter(|(_, when)| now < *when + behind)
+            .map(|(value, _)| value);
+        let known = pod.reclaim_after.max(written).unwrap_or_default();
+        if !pod.noted && (now + ttl).to_next_second().since(known) >= behind {
+            pod.noted = true;
+            step.ledger.note_extension(now, self.id, pod.key);
+        }
+    }
+
+    /// The extension noted for a pod, if it is still there and it still helps.
+    pub(crate) fn extension(&mut self, key: PodKey, now: Time) -> Option<Extension> {
+        let ttl = self.settings().ttl;
+        let pod = self.pods.iter_mut().find(|pod| pod.key == key)?;
+        pod.noted = false;
+        let used = if pod.in_flight.is_empty() {
+            pod.last_used?
+        } else {
+            now
+        };
+        let reclaim_after = (used + ttl).to_next_second();
+        if pod.reclaim_after >= Some(reclaim_after) || pod.parting == Parting::Seen {
+            return None;
+        }
+        let uid = pod.uid.clone()?;
+        pod.asked = Some((reclaim_after, now));
+        Some(Extension {
+            name: pod.name.clone(),
+            uid,
+            reclaim_after,
+        })
+    }
+}

@@ -1,0 +1,427 @@
+//! The pool: hears what happened and tells the fleet concerned.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use runner_core::{EvaluationError, Reason};
+
+use crate::{
+    Action, Counters, Event, Function, Limits, Observed, PodName, PodPhase, Request, Time, Uid,
+    agenda::Due,
+    fleet::{Fleet, FleetId},
+    ledger::{Ledger, Place, Step},
+};
+
+/// The pods of all functions. See the [crate] for what it does and does not.
+#[derive(Debug)]
+pub struct Pool {
+    fleets: HashMap<FleetId, Fleet>,
+    /// Fleets by pinned image.
+    by_image: HashMap<Arc<str>, FleetId>,
+    /// The fleet of the digest a tag points at, as requests and configuration say.
+    by_tag: HashMap<Arc<str>, FleetId>,
+    /// The pinned images configuration wants warm.
+    warm: HashSet<Arc<str>>,
+    ledger: Ledger,
+    next_fleet: u64,
+}
+
+// === impl Pool ===
+
+impl Pool {
+    /// A pool that knows no pods yet, with the pod template's resource version.
+    #[must_use]
+    pub fn new(limits: Limits, template: impl Into<Arc<str>>) -> Self {
+        Self {
+            fleets: HashMap::new(),
+            by_image: HashMap::new(),
+            by_tag: HashMap::new(),
+            warm: HashSet::new(),
+            ledger: Ledger::new(limits, template.into()),
+            next_fleet: 0,
+        }
+    }
+
+    /// Takes in what happened and adds what is to be done. `now` must not go back.
+    ///
+    /// An event that contradicts what the pool knows (a pod it has never seen is gone, a request
+    /// that was cancelled is done) is late, not wrong, and changes nothing.
+    pub fn handle(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
+        let out = actions;
+        match event {
+            Event::Request(request) => self.request(now, &request, out),
+            Event::Cancel(request) => {
+                if let Some(held) = self.ledger.requests.remove(&request) {
+                    self.with(held.fleet, now, out, |fleet, step| {
+                        step.unschedule(request, &held);
+                        fleet.cancel(request, held.place, step);
+                    });
+                }
+            }
+            Event::Done {
+                request,
+                pod,
+                outcome,
+            } => {
+                let Some(held) = self.ledger.requests.get(&request) else {
+                    return;
+                };
+                let Place::On(key, _) = held.place else {
+                    return;
+                };
+                self.with(held.fleet, now, out, |fleet, step| {
+                    if fleet
+                        .pods
+                        .iter()
+                        .any(|known| known.key == key && known.is_uid(&pod))
+                    {
+                        fleet.done(request, key, &outcome, step);
+                    }
+                });
+            }
+            Event::Created {
+                name,
+                attempt,
+                uid,
+                resource_version,
+            } => {
+                self.with_name(&name, now, out, |fleet, step| {
+                    fleet.created(attempt, &uid, &resource_version, step);
+                });
+            }
+            Event::StartFailed {
+                name,
+                attempt,
+                failure,
+            } => {
+                self.with_name(&name, now, out, |fleet, step| {
+                    fleet.start_failed(attempt, &failure, step);
+                });
+            }
+            Event::Ready {
+                name,
+                uid,
+                attempt: Some(attempt),
+            } => {
+                if self.ledger.names.contains_key(&name) {
+                    self.with_name(&name, now, out, |fleet, step| {
+                        fleet.announced(&name, &uid, attempt, step);
+                    });
+                } else {
+                    self.ledger.counters.announcements_refused += 1;
+                }
+            }
+            Event::Ready {
+                name,
+                uid,
+                attempt: None,
+            } => {
+                self.with_name(&name, now, out, |fleet, step| fleet.answered(&uid, step));
+            }
+            Event::ProbeFailed { name, uid } => {
+                self.with_name(&name, now, out, |fleet, step| {
+                    fleet.probe_failed(&uid, step);
+                });
+            }
+            Event::Pod(seen) => self.observed(now, seen, out),
+            Event::PodGone { name, uid } => {
+                self.with_name(&name, now, out, |fleet, step| fleet.gone(&uid, step));
+            }
+            Event::Listed(present) => self.listed(now, &present, out),
+            Event::DeleteFailed {
+                name,
+                uid,
+                conflict,
+            } => {
+                self.with_name(&name, now, out, |fleet, step| {
+                    fleet.delete_failed(&uid, conflict, step);
+                });
+            }
+            Event::Configured(functions) => self.configured(now, &functions, out),
+            Event::TemplateChanged(version) => {
+                self.ledger.template = version;
+                self.with_all(now, out, |fleet, step| {
+                    fleet.check_templates(step);
+                    fleet.settle(step);
+                });
+            }
+            Event::Tick => self.tick(now, out),
+            Event::Drain { until } => {
+                self.ledger.draining = true;
+                self.ledger.agenda.add(until, Due::Drained);
+            }
+        }
+        self.take_turns(now, out);
+    }
+
+    /// When to send [`Event::Tick`], if nothing else happens until then.
+    #[must_use]
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.ledger.agenda.next()
+    }
+
+    /// Requests that have not been answered.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.ledger.requests.len()
+    }
+
+    /// Whether the pool takes no more requests.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.ledger.draining
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.ledger.counters
+    }
+
+    pub(crate) fn fleets(&self) -> impl Iterator<Item = &Fleet> {
+        self.fleets.values()
+    }
+
+    fn request(&mut self, now: Time, request: &Request, out: &mut Vec<Action>) {
+        if self.ledger.requests.contains_key(&request.id) {
+            return;
+        }
+        if self.ledger.draining {
+            out.push(Action::Reject {
+                request: request.id,
+                error: draining(),
+            });
+            return;
+        }
+        let id = self.fleet_of(now, &request.function, out);
+        self.with(id, now, out, |fleet, step| fleet.arrive(request, step));
+    }
+
+    /// The fleet of a function somebody asked for, which is now what its tag points at.
+    fn fleet_of(&mut self, now: Time, function: &Arc<Function>, out: &mut Vec<Action>) -> FleetId {
+        let id = match self.by_image.get(function.key()) {
+            Some(&id) => id,
+            None => self.found(function, |id| Fleet::new(id, Arc::clone(function), now)),
+        };
+        self.with_kept(id, now, out, |fleet, step| fleet.inform(function, step));
+        if let Some(tag) = function.tag()
+            && self.by_tag.get(tag) != Some(&id)
+        {
+            if let Some(fleet) = self.fleets.get_mut(&id) {
+                fleet.superseded = false;
+            }
+            if let Some(left) = self.by_tag.insert(Arc::clone(tag), id) {
+                self.with(left, now, out, |fleet, step| {
+                    fleet.supersede();
+                    fleet.settle(step);
+                });
+            }
+        }
+        id
+    }
+
+    fn found(&mut self, function: &Function, make: impl FnOnce(FleetId) -> Fleet) -> FleetId {
+        self.next_fleet += 1;
+        let id = FleetId(self.next_fleet);
+        self.by_image.insert(Arc::clone(function.key()), id);
+        self.fleets.insert(id, make(id));
+        id
+    }
+
+    fn observed(&mut self, now: Time, seen: Observed, out: &mut Vec<Action>) {
+        let function = Function::of_pod(Arc::clone(&seen.image), self.ledger.limits.adopted);
+        if let Some(&owner) = self.ledger.names.get(&seen.name)
+            && let Some(fleet) = self.fleets.get(&owner)
+            && let Some(at) = fleet.pods.iter().position(|pod| pod.name == seen.name)
+        {
+            // A pod without a uid is one this process asked for. What has its name is either that
+            // pod, or one that took the slot first and serves as well, unless it is on its way out
+            // or another function's.
+            let same = match &fleet.pods[at].uid {
+                Some(uid) => *uid == seen.uid,
+                None => {
+                    fleet.function.key() == function.key()
+                        && !matches!(seen.phase, PodPhase::Deleting)
+                }
+            };
+            let asked_for = fleet.pods[at].uid.is_none();
+            if same {
+                self.with(owner, now, out, |fleet, step| fleet.observe(at, seen, step));
+                return;
+            }
+            self.with(owner, now, out, |fleet, step| {
+                if asked_for {
+                    fleet.withdraw(at, &seen.name, step);
+                } else {
+                    fleet.displace(at, &seen.name, step);
+                }
+            });
+        }
+        let id = match self.by_image.get(function.key()) {
+            Some(&id) => id,
+            None => {
+                let key = Arc::new(function);
+                self.found(&key, |id| Fleet::adopted(id, Arc::clone(&key), now))
+            }
+        };
+        self.with(id, now, out, |fleet, step| fleet.adopt(seen, step));
+    }
+
+    fn listed(&mut self, now: Time, present: &HashSet<Uid>, out: &mut Vec<Action>) {
+        self.with_all(now, out, |fleet, step| {
+            let gone: Vec<Uid> = fleet
+                .pods
+                .iter()
+                .filter(|pod| pod.observed)
+                .filter_map(|pod| pod.uid.clone())
+                .filter(|uid| !present.contains(uid))
+                .collect();
+            for uid in gone {
+                fleet.gone(&uid, step);
+            }
+        });
+    }
+
+    fn configured(&mut self, now: Time, functions: &[Arc<Function>], out: &mut Vec<Action>) {
+        let wanted: HashSet<_> = functions
+            .iter()
+            .map(|function| Arc::clone(function.key()))
+            .collect();
+        let before = std::mem::replace(&mut self.warm, wanted);
+        for function in functions {
+            let id = self.fleet_of(now, function, out);
+            let new = !before.contains(function.key());
+            self.with(id, now, out, |fleet, step| {
+                if new {
+                    fleet.warm();
+                }
+                fleet.settle(step);
+            });
+        }
+        for left in before.difference(&self.warm.clone()) {
+            if let Some(&id) = self.by_image.get(left) {
+                self.with(id, now, out, |fleet, _| fleet.cool());
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Time, out: &mut Vec<Action>) {
+        while let Some(due) = self.ledger.agenda.pop_due(now) {
+            match due {
+                Due::Request(request) => {
+                    if let Some(held) = self.ledger.requests.get(&request)
+                        && let Place::Queued(place) = held.place
+                    {
+                        self.with(held.fleet, now, out, |fleet, step| {
+                            fleet.expire(request, place, step);
+                        });
+                    }
+                }
+                Due::Pod(id, key) => {
+                    self.with(id, now, out, |fleet, step| fleet.look_at(key, step));
+                }
+                Due::Fleet(id) => self.with(id, now, out, |fleet, step| fleet.look(step)),
+                Due::Extensions => self.extend(now, out),
+                Due::Drained => self.with_all(now, out, |fleet, step| {
+                    fleet.turn_away(step, &draining(), |_| true);
+                }),
+            }
+        }
+    }
+
+    fn extend(&mut self, now: Time, out: &mut Vec<Action>) {
+        let noted = self.ledger.take_extensions();
+        let extensions: Vec<_> = noted
+            .into_iter()
+            .filter_map(|(id, key)| self.fleets.get_mut(&id)?.extension(key, now))
+            .collect();
+        if !extensions.is_empty() {
+            out.push(Action::Extend(extensions));
+        }
+    }
+
+    /// Lets fleets that wait to start a pod in the background do so, as others are done.
+    fn take_turns(&mut self, now: Time, out: &mut Vec<Action>) {
+        let limit = self.ledger.limits.max_background_starts;
+        while let Some(id) = self.ledger.background.next(limit) {
+            self.with(id, now, out, |fleet, step| fleet.settle(step));
+        }
+    }
+
+    fn with_name(
+        &mut self,
+        name: &PodName,
+        now: Time,
+        out: &mut Vec<Action>,
+        act: impl FnOnce(&mut Fleet, &mut Step<'_>),
+    ) {
+        if let Some(&id) = self.ledger.names.get(name) {
+            self.with(id, now, out, act);
+        }
+    }
+
+    /// Lets something happen to a fleet, and forgets the fleet if that leaves nothing of it.
+    fn with(
+        &mut self,
+        id: FleetId,
+        now: Time,
+        out: &mut Vec<Action>,
+        act: impl FnOnce(&mut Fleet, &mut Step<'_>),
+    ) {
+        self.with_kept(id, now, out, act);
+        if self.fleets.get(&id).is_some_and(Fleet::is_spent) {
+            self.disband(id);
+        }
+    }
+
+    fn with_kept(
+        &mut self,
+        id: FleetId,
+        now: Time,
+        out: &mut Vec<Action>,
+        act: impl FnOnce(&mut Fleet, &mut Step<'_>),
+    ) {
+        if let Some(fleet) = self.fleets.get_mut(&id) {
+            act(
+                fleet,
+                &mut Step {
+                    now,
+                    ledger: &mut self.ledger,
+                    out,
+                },
+            );
+        }
+    }
+
+    fn with_all(
+        &mut self,
+        now: Time,
+        out: &mut Vec<Action>,
+        mut act: impl FnMut(&mut Fleet, &mut Step<'_>),
+    ) {
+        // In order of their making: what the pool does must not depend on a hash.
+        let mut ids: Vec<_> = self.fleets.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            self.with(id, now, out, &mut act);
+        }
+    }
+
+    fn disband(&mut self, id: FleetId) {
+        if let Some(mut fleet) = self.fleets.remove(&id) {
+            fleet.disband(&mut self.ledger);
+            self.by_image.remove(fleet.function.key());
+            if let Some(tag) = fleet.function.tag()
+                && self.by_tag.get(tag) == Some(&id)
+            {
+                self.by_tag.remove(tag);
+            }
+        }
+    }
+}
+
+fn draining() -> EvaluationError {
+    EvaluationError::new(Reason::Draining, "the function runner is shutting down")
+}

@@ -1,0 +1,99 @@
+//! Slot names: what a function's n-th pod and its service are called.
+
+use runner_core::ImageReference;
+
+use crate::PodName;
+
+/// The longest a DNS label may be.
+const LABEL: usize = 63;
+const DIGEST_DIGITS: usize = 8;
+
+/// The name of a function's slot: `<name>-<tag without dots>-<slot>-<digest's first 8 digits>`.
+///
+/// Always a DNS label that a service may carry too (so it starts with a letter), whatever name and
+/// tag hold. Slot and digest are kept whole; name and tag give way where the label is too long.
+/// Distinct functions may get the same name here; the pool sees that a name is taken and goes on
+/// to the next slot.
+#[must_use]
+pub fn slot_name(image: &ImageReference, slot: usize) -> PodName {
+    let digest = image.digest().map_or("", |digest| digest.hex());
+    let digest = digest.get(..DIGEST_DIGITS).unwrap_or(digest);
+    let suffix = format!("-{slot}-{digest}");
+    let mut stem = String::with_capacity(LABEL);
+    let name = image.name();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        stem.push_str("fn-");
+    }
+    push_label(&mut stem, name);
+    if let Some(tag) = image.tag_or_latest() {
+        stem.push('-');
+        push_label(&mut stem, &tag.replace('.', ""));
+    }
+    stem.truncate(LABEL.saturating_sub(suffix.len()));
+    stem.push_str(&suffix);
+    // A digest is there on every image the pool is given; without one the label must still end well.
+    PodName::from(stem.trim_end_matches('-'))
+}
+
+fn push_label(label: &mut String, text: &str) {
+    label.extend(text.chars().map(|c| match c.to_ascii_lowercase() {
+        c @ ('a'..='z' | '0'..='9') => c,
+        _ => '-',
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+
+    const SHA: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    fn image(name: &str) -> ImageReference {
+        format!("{name}@{SHA}").parse().unwrap()
+    }
+
+    #[rstest]
+    #[case("ghcr.io/x/set-namespace:v0.4.1", 1, "set-namespace-v041-1-01234567")]
+    #[case("ghcr.io/x/apply_setters:v0.2.0", 12, "apply-setters-v020-12-01234567")]
+    #[case("ghcr.io/x/fn:V1_beta.2", 1, "fn-v1-beta2-1-01234567")]
+    #[case("ghcr.io/x/fn", 1, "fn-1-01234567")]
+    #[case("ghcr.io/x/2to3.py:v1", 1, "fn-2to3-py-v1-1-01234567")]
+    fn a_slot_is_named_after_its_function(
+        #[case] name: &str,
+        #[case] slot: usize,
+        #[case] expected: &str,
+    ) {
+        assert_eq!(slot_name(&image(name), slot).as_str(), expected);
+    }
+
+    #[test]
+    fn a_long_name_keeps_slot_and_digest() {
+        let name = slot_name(
+            &image(&format!("ghcr.io/x/{}:{}", "n".repeat(70), "t".repeat(90))),
+            7,
+        );
+        assert!(
+            name.as_str().ends_with("-7-01234567") && name.as_str().len() == LABEL,
+            "{name}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_slot_name_is_a_dns_label(
+            name in "[a-z0-9]{1,30}([._-][a-z0-9]{1,30}){0,2}",
+            tag in "[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}",
+            slot in 1_usize..100_000,
+        ) {
+            let name = slot_name(&image(&format!("ghcr.io/x/{name}:{tag}")), slot);
+            let label = name.as_str();
+            prop_assert!(label.len() <= LABEL);
+            prop_assert!(label.starts_with(|c: char| c.is_ascii_lowercase()), "{}", label);
+            prop_assert!(!label.ends_with('-'));
+            prop_assert!(label.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-')));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Pods that go, pods that stay, and `reclaim-after`.
+
+use std::time::Duration;
+
+use runner_pool::{Event, Leave, PodPhase, Settings};
+
+use crate::world::{World, failure, function, secs, uid_of, with_settings};
+
+fn ttl(seconds: u64) -> Settings {
+    Settings {
+        ttl: secs(seconds),
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn an_idle_pod_goes_after_its_functions_own_ttl() {
+    let mut world = World::new();
+    let (short, long) = (
+        with_settings("short:v1", ttl(60)),
+        with_settings("long:v1", ttl(600)),
+    );
+    let first = world.warm(&short);
+    let second = world.warm(&long);
+    let delete = world.pass(secs(61)).delete();
+    assert_eq!((delete.name, delete.why), (first.name, Leave::Idle));
+    assert_eq!(world.pass(secs(540)).delete().name, second.name);
+}
+
+#[test]
+fn a_delete_carries_the_version_last_seen() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(60));
+    let create = world.warm(&function);
+    let seen = world.seen(&create, PodPhase::Ready);
+    world.send(Event::Pod(seen.clone()));
+    let delete = world.pass(secs(61)).delete();
+    assert_eq!(
+        (delete.uid, delete.resource_version),
+        (seen.uid, seen.resource_version)
+    );
+}
+
+#[test]
+fn a_busy_pod_never_goes() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(60));
+    world.warm(&function);
+    let running = world.request(&function).1.assign();
+    assert!(world.pass(secs(3600)).deletes().is_empty());
+    world.answer(&running).none();
+    assert_eq!(world.pass(secs(61)).deletes().len(), 1);
+}
+
+#[test]
+fn use_puts_the_end_off() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(60));
+    world.warm(&function);
+    for _ in 0..10 {
+        assert!(world.pass(secs(50)).deletes().is_empty());
+        let assign = world.request(&function).1.assign();
+        world.answer(&assign);
+    }
+    assert_eq!(world.pass(secs(61)).deletes().len(), 1);
+}
+
+#[test]
+fn extensions_are_gathered_and_written_together() {
+    let mut world = World::new();
+    let functions = ["a:v1", "b:v1", "c:v1"].map(|name| with_settings(name, ttl(600)));
+    for function in &functions {
+        world.warm(function);
+    }
+    world.pass(secs(100));
+    for function in &functions {
+        let assign = world.request(function).1.assign();
+        assert!(world.answer(&assign).extensions().is_empty());
+    }
+    let acts = world.pass(secs(2));
+    assert_eq!((acts.0.len(), acts.extensions().len()), (1, 3));
+}
+
+#[test]
+fn a_thousand_requests_a_minute_cost_one_write() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 2);
+    world.warm(&function);
+    let mut writes = 0;
+    for _ in 0..600 {
+        let assign = world.request(&function).1.assign();
+        world.answer(&assign);
+        writes += world.pass(Duration::from_millis(100)).extensions().len();
+    }
+    assert!(writes <= 1, "{writes}");
+}
+
+#[test]
+fn a_pod_busy_for_long_shows_others_that_it_is_used() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(60));
+    world.warm(&function);
+    world.request(&function);
+    let extensions = world.pass(secs(120)).extensions();
+    assert!(extensions.len() >= 8, "{extensions:?}");
+    let last = extensions.last().expect("an extension").reclaim_after;
+    assert!(last >= world.now + secs(45), "{last:?}");
+}
+
+#[test]
+fn a_pod_another_replica_extended_stays() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(60));
+    let create = world.warm(&function);
+    world.pass(secs(50));
+    let mut seen = world.seen(&create, PodPhase::Ready);
+    seen.reclaim_after = Some(world.now + secs(60));
+    world.send(Event::Pod(seen));
+    assert!(world.pass(secs(55)).deletes().is_empty());
+    assert_eq!(world.pass(secs(10)).deletes().len(), 1);
+}
+
+#[test]
+fn a_conflict_makes_the_pool_look_again() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(60));
+    let create = world.warm(&function);
+    let delete = world.pass(secs(61)).delete();
+    let (name, uid) = (delete.name, delete.uid);
+    world
+        .send(Event::DeleteFailed {
+            name,
+            uid,
+            conflict: true,
+        })
+        .none();
+    let mut seen = world.seen(&create, PodPhase::Ready);
+    seen.reclaim_after = Some(world.now + secs(60));
+    world.send(Event::Pod(seen)).none();
+    assert_eq!(
+        world.request(&function).1.assigns().len(),
+        1,
+        "it is as good as before"
+    );
+}
+
+#[test]
+fn a_conflict_the_watch_explained_already_is_settled_at_once() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(60));
+    let create = world.warm(&function);
+    let delete = world.pass(secs(61)).delete();
+    let mut seen = world.seen(&create, PodPhase::Ready);
+    seen.reclaim_after = Some(world.now + secs(60));
+    world.send(Event::Pod(seen)).none();
+    let (name, uid) = (delete.name, delete.uid);
+    world
+        .send(Event::DeleteFailed {
+            name,
+            uid,
+            conflict: true,
+        })
+        .none();
+    assert_eq!(world.request(&function).1.assigns().len(), 1);
+}
+
+#[test]
+fn a_delete_that_failed_is_tried_again_later() {
+    let mut world = World::new();
+    world.warm(&with_settings("fn:v1", ttl(60)));
+    let delete = world.pass(secs(61)).delete();
+    let (name, uid) = (delete.name, delete.uid);
+    world
+        .send(Event::DeleteFailed {
+            name,
+            uid,
+            conflict: false,
+        })
+        .none();
+    assert_eq!(world.pass(secs(30)).deletes().len(), 1);
+}
+
+#[test]
+fn a_request_is_not_sent_to_a_pod_whose_delete_is_under_way() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(60));
+    let create = world.warm(&function);
+    world.pass(secs(61)).delete();
+    world.request(&function).1.none();
+    let acts = world.observe(&create, PodPhase::Deleting);
+    assert_ne!(acts.create().name, create.name);
+}
+
+#[test]
+fn failed_and_finished_pods_go_at_once() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let create = world.warm(&function);
+    let delete = world
+        .observe(&create, PodPhase::Failed(failure("Completed", "")))
+        .delete();
+    assert_eq!((delete.uid, delete.why), (uid_of(&create), Leave::Failed));
+}
+
+#[test]
+fn pods_beyond_a_lowered_maximum_go_once_idle() {
+    let mut world = World::new();
+    let wide = function("fn:v1", 3, 1);
+    let creates: Vec<_> = (0..3)
+        .flat_map(|_| world.request(&wide).1.creates())
+        .collect();
+    let running: Vec<_> = creates
+        .iter()
+        .map(|create| world.start(create).assign())
+        .collect();
+    let settings = Settings {
+        max_pods: 1,
+        generation: 1,
+        ..*wide.settings()
+    };
+    world
+        .send(Event::Configured(vec![with_settings("fn:v1", settings)]))
+        .none();
+    let mut gone: Vec<_> = running
+        .iter()
+        .flat_map(|assign| world.answer(assign).deletes())
+        .collect();
+    gone.sort_by(|a, b| a.name.cmp(&b.name));
+    let gone: Vec<_> = gone
+        .into_iter()
+        .map(|delete| (delete.name, delete.why))
+        .collect();
+    let last_two = [creates[1].name.clone(), creates[2].name.clone()];
+    assert_eq!(gone, last_two.map(|name| (name, Leave::Surplus)));
+}
+
+#[test]
+fn a_function_that_left_nothing_behind_is_forgotten() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(60));
+    let create = world.warm(&function);
+    world.pass(secs(61)).delete();
+    world.gone(&create);
+    assert!(world.pool.snapshot(world.now).functions.is_empty());
+    assert_eq!(world.pool.next_wakeup(), None);
+}

@@ -1,0 +1,159 @@
+//! Pods of other replicas and of earlier processes.
+
+use std::sync::Arc;
+
+use runner_pool::{Event, PodPhase, Settings, TemplateVersion};
+
+use crate::world::{World, function, secs, with_settings};
+
+#[test]
+fn a_restarted_runner_uses_the_pods_it_finds() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let seen = world.foreign(&function, 1, PodPhase::Ready);
+    world.send(Event::Pod(seen.clone())).none();
+    let acts = world.request(&function).1;
+    assert_eq!(acts.assign().pod, seen.uid);
+    assert!(acts.creates().is_empty());
+}
+
+#[test]
+fn a_pod_another_replica_starts_is_waited_for() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let seen = world.foreign(&function, 1, PodPhase::Starting(None));
+    world.send(Event::Pod(seen.clone()));
+    world.request(&function).1.none();
+    assert_eq!(
+        world
+            .send(Event::Pod(runner_pool::Observed {
+                phase: PodPhase::Ready,
+                ..seen
+            }))
+            .assigns()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn a_slot_another_replica_took_first_is_adopted() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let (request, acts) = world.request(&function);
+    let seen = world.foreign(&function, 1, PodPhase::Ready);
+    assert_eq!(seen.name, acts.create().name);
+    let assign = world.send(Event::Pod(seen.clone())).assign();
+    assert_eq!((assign.request, assign.pod), (request, seen.uid));
+}
+
+#[test]
+fn a_slot_that_is_still_being_deleted_is_left_for_the_next() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let first = world.request(&function).1.create();
+    let seen = world.foreign(&function, 1, PodPhase::Deleting);
+    let second = world.send(Event::Pod(seen)).create();
+    assert_ne!(second.name, first.name);
+}
+
+#[test]
+fn a_slot_another_function_has_is_left_for_the_next() {
+    let mut world = World::new();
+    let first = world.request(&function("fn:v1.0", 1, 1)).1.create();
+    let seen = world.foreign(&function("fn:v10", 1, 1), 1, PodPhase::Ready);
+    assert_eq!(seen.name, first.name);
+    let second = world.send(Event::Pod(seen)).create();
+    assert_ne!(second.name, first.name);
+}
+
+#[test]
+fn a_pod_another_replica_uses_is_not_removed_however_idle_it_is_here() {
+    let mut world = World::new();
+    let function = with_settings(
+        "fn:v1",
+        Settings {
+            ttl: secs(60),
+            ..Settings::default()
+        },
+    );
+    let create = world.warm(&function);
+    for _ in 0..20 {
+        assert!(world.pass(secs(30)).deletes().is_empty());
+        let mut seen = world.seen(&create, PodPhase::Ready);
+        seen.reclaim_after = Some(world.now + secs(60));
+        world.send(Event::Pod(seen)).none();
+    }
+}
+
+#[test]
+fn an_old_pod_another_replica_still_uses_is_left_to_it() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let mut seen = world.foreign(&function, 1, PodPhase::Ready);
+    seen.template = TemplateVersion::parse("99");
+    world.send(Event::Pod(seen.clone())).none();
+    world.warm(&function);
+    for _ in 0..10 {
+        assert!(world.pass(secs(60)).deletes().is_empty());
+        seen.resource_version = world.version();
+        seen.reclaim_after = Some(world.now + function.settings().ttl);
+        world.send(Event::Pod(seen.clone())).none();
+    }
+    assert_eq!(
+        world.pass(secs(180)).delete().uid,
+        seen.uid,
+        "once it stopped"
+    );
+}
+
+#[test]
+fn an_adopted_pod_past_its_time_goes_without_another_ttl() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let mut seen = world.foreign(&function, 1, PodPhase::Ready);
+    seen.reclaim_after = Some(runner_pool::Time::from_unix_secs(10));
+    world.send(Event::Pod(seen.clone())).none();
+    assert_eq!(world.pass(secs(180)).delete().uid, seen.uid);
+}
+
+#[test]
+fn a_lost_pod_another_replica_uses_is_given_up_but_not_removed() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let seen = world.foreign(&function, 1, PodPhase::Ready);
+    world.send(Event::Pod(seen.clone()));
+    let running = world.request(&function).1.assign();
+    world.answer(&running);
+    let running = world.request(&function).1.assign();
+    world.lose(&running);
+    let (name, uid) = (seen.name.clone(), seen.uid);
+    let acts = world.send(Event::ProbeFailed { name, uid });
+    assert!(acts.deletes().is_empty());
+    let ours = acts.create();
+    assert_ne!(ours.name, seen.name);
+    assert_eq!(world.start(&ours).assign().request, running.request);
+}
+
+#[test]
+fn another_pod_under_a_known_name_means_the_first_is_gone() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let create = world.warm(&function);
+    let running = world.request(&function).1.assign();
+    let seen = world.foreign(&function, 1, PodPhase::Ready);
+    assert_eq!(seen.name, create.name);
+    let again = world.send(Event::Pod(seen.clone())).assign();
+    assert_eq!((again.request, again.pod), (running.request, seen.uid));
+}
+
+#[test]
+fn what_a_function_is_allowed_is_learnt_from_its_first_request() {
+    let mut world = World::new();
+    let function = function("fn:v1", 2, 1);
+    let seen = world.foreign(&function, 1, PodPhase::Ready);
+    world.send(Event::Pod(seen));
+    world.request(&function).1.assign();
+    assert_eq!(world.request(&function).1.creates().len(), 1);
+    assert!(Arc::ptr_eq(&function, &function));
+}

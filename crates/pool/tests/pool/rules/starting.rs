@@ -1,0 +1,425 @@
+//! Pods: when they are started, and what becomes of waiters when they are not.
+
+use runner_core::{EvaluationError, Reason};
+use runner_pool::{Attempt, Create, Event, Limits, PodName, PodPhase, StartFailure, Uid};
+
+use crate::world::{World, failure, function, secs, uid_of};
+
+fn refuse(world: &mut World, create: &Create) -> crate::world::Acts {
+    let error = EvaluationError::new(Reason::PodStartFailed, "exceeded quota: pods=10");
+    let (name, attempt) = (create.name.clone(), create.attempt);
+    world.send(Event::StartFailed {
+        name,
+        attempt,
+        failure: StartFailure::Refused(error),
+    })
+}
+
+fn stumble(world: &mut World, create: &Create) -> crate::world::Acts {
+    let error = EvaluationError::new(Reason::KubernetesUnreachable, "connection refused");
+    let (name, attempt) = (create.name.clone(), create.attempt);
+    world.send(Event::StartFailed {
+        name,
+        attempt,
+        failure: StartFailure::Passing(error),
+    })
+}
+
+#[test]
+fn a_pod_is_started_when_every_pod_holds_its_waitlist() {
+    let mut world = World::new();
+    let function = function("fn:v1", 2, 2);
+    assert_eq!(world.request(&function).1.creates().len(), 1);
+    assert_eq!(world.request(&function).1.creates().len(), 0);
+    assert_eq!(world.request(&function).1.creates().len(), 1);
+}
+
+#[test]
+fn no_more_pods_are_started_than_the_maximum() {
+    let mut world = World::new();
+    let function = function("fn:v1", 3, 1);
+    let creates: Vec<_> = (0..20)
+        .flat_map(|_| world.request(&function).1.creates())
+        .collect();
+    assert_eq!(creates.len(), 3);
+    for create in creates {
+        assert!(world.start(&create).creates().is_empty());
+    }
+}
+
+#[test]
+fn a_pod_with_no_other_to_wait_for_is_given_more_than_its_waitlist() {
+    let mut world = World::new();
+    let settings = runner_pool::Settings {
+        max_in_flight: 5,
+        ..Default::default()
+    };
+    let function = crate::world::with_settings("fn:v1", settings);
+    world.warm(&function);
+    let assigned = (0..9)
+        .filter(|_| !world.request(&function).1.assigns().is_empty())
+        .count();
+    assert_eq!(assigned, 5);
+}
+
+#[test]
+fn the_lowest_free_slot_is_used_again() {
+    let mut world = World::new();
+    let function = function("fn:v1", 2, 1);
+    let first = world.request(&function).1.create();
+    let second = world.request(&function).1.create();
+    assert_eq!(
+        (first.name.as_str(), second.name.as_str()),
+        ("fn-v1-1-00000001", "fn-v1-2-00000001")
+    );
+    let lost = world.start(&first).assign();
+    let kept = world.start(&second).assign();
+    world.answer(&lost);
+    world.gone(&first);
+    world.request(&function);
+    assert_eq!(world.request(&function).1.create().name, first.name);
+    world.answer(&kept);
+}
+
+#[test]
+fn functions_whose_slots_would_share_a_name_get_different_ones() {
+    let mut world = World::new();
+    let names = ["fn:v1.0", "fn:v10", "fn:v.10"]
+        .map(|name| world.request(&function(name, 1, 1)).1.create().name);
+    assert_eq!(
+        names.each_ref().map(PodName::as_str),
+        [
+            "fn-v10-1-00000001",
+            "fn-v10-2-00000001",
+            "fn-v10-3-00000001"
+        ]
+    );
+}
+
+#[test]
+fn a_pod_that_cannot_start_fails_its_waiters_at_once_in_its_own_words() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let (first, acts) = world.request(&function);
+    let (second, _) = world.request(&function);
+    let create = acts.create();
+    world.accept(&create);
+    let why = failure("ErrImagePull", "manifest unknown");
+    let acts = world.observe(&create, PodPhase::Failed(why));
+    let rejects = acts.rejects();
+    assert_eq!(
+        rejects.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+        [first, second]
+    );
+    for (_, error) in rejects {
+        assert_eq!(error.reason(), Reason::PodStartFailed);
+        assert!(
+            error.message().contains("ErrImagePull: manifest unknown"),
+            "{error}"
+        );
+    }
+    assert_eq!(acts.delete().uid, uid_of(&create));
+}
+
+#[test]
+fn a_refused_pod_fails_its_waiters_at_once_with_the_servers_words() {
+    let mut world = World::new();
+    let (_, acts) = world.request(&function("fn:v1", 1, 1));
+    let (_, error) = refuse(&mut world, &acts.create()).reject();
+    assert!(error.message().contains("exceeded quota"), "{error}");
+}
+
+#[test]
+fn waiters_stay_while_another_pod_may_still_serve_them() {
+    let mut world = World::new();
+    let function = function("fn:v1", 2, 1);
+    let first = world.request(&function).1.create();
+    let second = world.request(&function).1.create();
+    assert!(refuse(&mut world, &first).rejects().is_empty());
+    assert_eq!(world.start(&second).assigns().len(), 1);
+}
+
+#[test]
+fn a_crash_looping_function_does_not_create_pods_in_a_tight_loop() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let (mut pods, mut rejects) = (0, 0);
+    for _ in 0..600 {
+        let acts = world.request(&function).1;
+        rejects += acts.rejects().len();
+        for create in acts.creates() {
+            pods += 1;
+            world.accept(&create);
+            let why = failure("CrashLoopBackOff", "back-off 10s restarting");
+            rejects += world
+                .observe(&create, PodPhase::Failed(why))
+                .rejects()
+                .len();
+            world.gone(&create);
+        }
+        world.pass(secs(1));
+    }
+    // 1 + 2 + 4 + … + 60 + 60: about one a minute after the first few.
+    assert!((5..=17).contains(&pods), "{pods} pods in ten minutes");
+    assert_eq!(rejects, 600, "every caller was told at once");
+}
+
+#[test]
+fn a_caller_turned_away_while_starts_fail_is_told_why_and_when_to_come_back() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let create = world.request(&function).1.create();
+    refuse(&mut world, &create);
+    let (_, error) = world.request(&function).1.reject();
+    assert!(error.message().contains("exceeded quota"), "{error}");
+    assert_eq!(error.retry_after(), Some(secs(1)));
+}
+
+#[test]
+fn a_passing_failure_is_tried_again_and_loses_nobody() {
+    let mut world = World::new();
+    let (request, acts) = world.request_within(&function("fn:v1", 1, 1), secs(30));
+    let mut create = acts.create();
+    for _ in 0..5 {
+        stumble(&mut world, &create).none();
+        create = world.pass(secs(10)).creates().pop().expect("another try");
+        world.now = world.now + secs(0);
+        if world.pool.outstanding() == 0 {
+            panic!("{request:?} was lost");
+        }
+        if world.now.unix_secs() > 1_000_020 {
+            break;
+        }
+    }
+    assert_eq!(world.start(&create).assign().request, request);
+}
+
+#[test]
+fn tries_after_passing_failures_come_ever_slower() {
+    let mut world = World::new();
+    let (_, acts) = world.request_within(&function("fn:v1", 1, 1), secs(600));
+    let mut waiting = acts.creates();
+    let mut tries = 0;
+    for _ in 0..6000 {
+        if let Some(create) = waiting.pop() {
+            tries += 1;
+            stumble(&mut world, &create);
+        }
+        waiting.extend(world.pass(secs(1) / 10).creates());
+    }
+    assert!((60..=70).contains(&tries), "{tries} tries in ten minutes");
+}
+
+#[test]
+fn with_the_api_server_gone_a_deadline_says_why_there_was_no_pod() {
+    let mut world = World::new();
+    let (_, acts) = world.request_within(&function("fn:v1", 1, 1), secs(1));
+    stumble(&mut world, &acts.create());
+    let (_, error) = world.pass(secs(1)).reject();
+    assert!(error.message().contains("starting pod 1.000s"), "{error}");
+    assert!(
+        error
+            .message()
+            .contains("the last start failed: connection refused"),
+        "{error}"
+    );
+}
+
+#[test]
+fn with_the_api_server_gone_even_those_without_a_deadline_are_answered() {
+    let mut world = World::new();
+    let (_, acts) = world.request(&function("fn:v1", 1, 1));
+    let mut waiting = acts.creates();
+    for _ in 0..90 {
+        for create in waiting.drain(..) {
+            for (_, error) in stumble(&mut world, &create).rejects() {
+                assert_eq!(error.reason(), Reason::KubernetesUnreachable);
+                return;
+            }
+        }
+        waiting.extend(world.pass(secs(1)).creates());
+    }
+    panic!("nobody answered");
+}
+
+#[test]
+fn with_the_api_server_gone_warm_functions_go_on() {
+    let mut world = World::new();
+    let warm = function("warm:v1", 1, 1);
+    world.warm(&warm);
+    let cold = world.request(&function("cold:v1", 1, 1)).1.create();
+    stumble(&mut world, &cold);
+    for _ in 0..100 {
+        let assign = world.request(&warm).1.assign();
+        world.answer(&assign);
+        world.pass(secs(1));
+    }
+}
+
+#[test]
+fn a_pod_that_is_not_ready_in_time_fails_its_waiters_and_goes() {
+    let mut world = World::new();
+    let create = world.request(&function("fn:v1", 1, 1)).1.create();
+    world.accept(&create);
+    world.observe(
+        &create,
+        PodPhase::Starting(Some("0/3 nodes are available".into())),
+    );
+    let acts = world.pass(Limits::default().ready_timeout);
+    let (_, error) = acts.reject();
+    assert_eq!(error.reason(), Reason::PodStartFailed);
+    assert!(
+        error.message().contains("0/3 nodes are available"),
+        "{error}"
+    );
+    assert_eq!(acts.delete().uid, uid_of(&create));
+}
+
+#[test]
+fn a_start_goes_on_when_its_caller_leaves() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let (request, acts) = world.request(&function);
+    world.send(Event::Cancel(request));
+    world.start(&acts.create());
+    assert_eq!(world.request(&function).1.assigns().len(), 1);
+}
+
+#[test]
+fn an_announcement_counts_only_for_the_pod_its_token_was_made_for() {
+    let mut world = World::new();
+    let (one, other) = (function("one:v1", 1, 1), function("other:v1", 1, 1));
+    let one = world.request(&one).1.create();
+    let other = world.request(&other).1.create();
+    world.accept(&one);
+    world.accept(&other);
+    let mut announce = |name: &PodName, uid: Uid, attempt: Attempt| {
+        let name = name.clone();
+        world.send(Event::Ready {
+            name,
+            uid,
+            attempt: Some(attempt),
+        })
+    };
+    announce(&one.name, uid_of(&one), other.attempt).none();
+    announce(&one.name, uid_of(&other), one.attempt).none();
+    announce(&PodName::from("unknown"), uid_of(&one), one.attempt).none();
+    assert_eq!(
+        announce(&one.name, uid_of(&one), one.attempt)
+            .assigns()
+            .len(),
+        1
+    );
+    announce(&one.name, uid_of(&one), one.attempt).none();
+    assert_eq!(
+        world.pool.counters().announcements_refused,
+        4,
+        "the last was a replay"
+    );
+}
+
+#[test]
+fn a_late_announcement_does_not_revive_an_earlier_attempt() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let early = world.request_within(&function, secs(300)).1.create();
+    world.accept(&early);
+    world.gone(&early);
+    let late = world.pass(secs(1)).create();
+    assert_eq!(late.name, early.name);
+    let (name, uid) = (early.name.clone(), uid_of(&early));
+    world
+        .send(Event::Ready {
+            name,
+            uid,
+            attempt: Some(early.attempt),
+        })
+        .none();
+}
+
+#[test]
+fn the_watch_alone_makes_a_pod_ready_too() {
+    let mut world = World::new();
+    let create = world.request(&function("fn:v1", 1, 1)).1.create();
+    world.accept(&create);
+    world.observe(&create, PodPhase::Starting(None)).none();
+    assert_eq!(world.observe(&create, PodPhase::Ready).assigns().len(), 1);
+}
+
+#[test]
+fn a_knock_that_is_answered_makes_a_pod_ready_too() {
+    let mut world = World::new();
+    let create = world.request(&function("fn:v1", 1, 1)).1.create();
+    world.accept(&create);
+    let (name, uid) = (create.name.clone(), uid_of(&create));
+    assert_eq!(
+        world
+            .send(Event::Ready {
+                name,
+                uid,
+                attempt: None
+            })
+            .assigns()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn a_kubelet_that_is_late_does_not_take_readiness_back() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 2);
+    let create = world.request(&function).1.create();
+    world.start(&create);
+    world.observe(&create, PodPhase::Starting(None)).none();
+    assert_eq!(world.request(&function).1.assigns().len(), 1);
+}
+
+#[test]
+fn configured_functions_are_warmed_a_few_at_a_time() {
+    let mut world = World::with(Limits {
+        max_background_starts: 2,
+        ..Limits::default()
+    });
+    let functions: Vec<_> = (0..5)
+        .map(|n| function(&format!("fn{n}:v1"), 1, 1))
+        .collect();
+    let mut starting = world.send(Event::Configured(functions.clone())).creates();
+    let mut started = 0;
+    while let Some(create) = starting.pop() {
+        assert!(starting.len() < 2);
+        started += 1;
+        starting.extend(world.start(&create).creates());
+    }
+    assert_eq!(started, 5);
+    world.send(Event::Configured(functions)).none();
+}
+
+#[test]
+fn a_request_does_not_wait_for_its_turn_among_warm_ups() {
+    let mut world = World::with(Limits {
+        max_background_starts: 1,
+        ..Limits::default()
+    });
+    let functions: Vec<_> = (0..3)
+        .map(|n| function(&format!("fn{n}:v1"), 1, 1))
+        .collect();
+    assert_eq!(
+        world
+            .send(Event::Configured(functions.clone()))
+            .creates()
+            .len(),
+        1
+    );
+    assert_eq!(world.request(&functions[2]).1.creates().len(), 1);
+}
+
+#[test]
+fn a_warm_up_that_fails_is_tried_again_later() {
+    let mut world = World::new();
+    let create = world
+        .send(Event::Configured(vec![function("fn:v1", 1, 1)]))
+        .create();
+    refuse(&mut world, &create).none();
+    assert_eq!(world.pass(secs(1)).creates().len(), 1);
+}
