@@ -1,0 +1,177 @@
+//! Answers a registry's challenges, and keeps the answers as long as they are good.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use docker_credential::DockerCredential;
+use moka::future::Cache;
+use reqwest::{
+    RequestBuilder,
+    header::{HeaderMap, WWW_AUTHENTICATE},
+};
+use runner_core::ImageReference;
+
+use crate::{
+    Keychain,
+    credentials::Stamp,
+    exchange::{Target, Trouble},
+};
+
+mod token;
+
+pub(crate) use token::TokenRequest;
+
+/// Images of this place are public: a private registry's credentials are not for them.
+const PUBLIC_CATALOG: &str = "gcr.io/kpt-fn/";
+const HELD_AT_MOST: u64 = 1_000;
+
+/// Who we are, as one request says it. Not printable: it holds secrets.
+pub(crate) enum Authorization {
+    Basic { user: String, password: String },
+    Bearer(String),
+}
+
+/// An authorization that was accepted before, or is about to be tried.
+pub(crate) struct Held {
+    authorization: Authorization,
+    /// Where the credentials came from, for people.
+    pub(crate) source: String,
+    expires: Option<Instant>,
+    stamp: Stamp,
+}
+
+/// What a registry's challenge comes to.
+pub(crate) enum Answer {
+    /// Try with this.
+    Ready(Arc<Held>),
+    /// Ask the token server first.
+    Token(Box<TokenRequest>),
+    /// There is nothing to answer with.
+    Nothing { source: String },
+}
+
+pub(crate) struct Authenticator {
+    keychain: Keychain,
+    private: Option<Keychain>,
+    held: Cache<(String, String), Arc<Held>>,
+}
+
+// === impl Authorization ===
+
+impl Authorization {
+    fn apply(&self, request: RequestBuilder) -> RequestBuilder {
+        match self {
+            Self::Basic { user, password } => request.basic_auth(user, Some(password)),
+            Self::Bearer(token) => request.bearer_auth(token),
+        }
+    }
+}
+
+// === impl Held ===
+
+impl Held {
+    pub(crate) fn apply(&self, request: RequestBuilder) -> RequestBuilder {
+        self.authorization.apply(request)
+    }
+}
+
+// === impl Authenticator ===
+
+impl Authenticator {
+    pub(crate) fn new(keychain: Keychain, private: Option<Keychain>) -> Self {
+        Self {
+            keychain,
+            private,
+            held: Cache::new(HELD_AT_MOST),
+        }
+    }
+
+    /// What was accepted for this repository before, if it still is good: tokens expire, and
+    /// credentials go when their file changes.
+    pub(crate) async fn held(&self, target: &Target<'_>) -> Option<Arc<Held>> {
+        let held = self.held.get(&key(target)).await?;
+        let expired = held.expires.is_some_and(|at| at <= Instant::now());
+        (!expired && held.stamp == self.keychain(target.image).stamp()).then_some(held)
+    }
+
+    /// Keeps an authorization for the next request.
+    pub(crate) async fn keep(&self, target: &Target<'_>, held: &Arc<Held>) {
+        self.held.insert(key(target), Arc::clone(held)).await;
+    }
+
+    /// Drops an authorization that was refused.
+    pub(crate) async fn forget(&self, target: &Target<'_>) {
+        self.held.invalidate(&key(target)).await;
+    }
+
+    /// Finds out what the challenges of a 401 come to. Bearer goes before basic: who offers both
+    /// wants the password sent to the token server only.
+    pub(crate) async fn answer(
+        &self,
+        target: &Target<'_>,
+        headers: &HeaderMap,
+    ) -> Result<Answer, Trouble> {
+        let keychain = self.keychain(target.image);
+        let stamp = keychain.stamp();
+        let found = keychain
+            .find(&target.endpoint.name, &target.endpoint.repository)
+            .await;
+        let mut basic = false;
+        for value in headers.get_all(WWW_AUTHENTICATE) {
+            let text = value.to_str().unwrap_or_default();
+            for challenge in http_auth::parse_challenges(text).unwrap_or_default() {
+                if challenge.scheme.eq_ignore_ascii_case("bearer") {
+                    let request = TokenRequest::new(target, &challenge.params, found, stamp)?;
+                    return Ok(Answer::Token(Box::new(request)));
+                }
+                basic |= challenge.scheme.eq_ignore_ascii_case("basic");
+            }
+        }
+        Ok(match found.credential {
+            Some(DockerCredential::UsernamePassword(user, password)) if basic => {
+                let authorization = Authorization::Basic { user, password };
+                let source = found.source;
+                Answer::Ready(Arc::new(Held {
+                    authorization,
+                    source,
+                    expires: None,
+                    stamp,
+                }))
+            }
+            Some(DockerCredential::IdentityToken(_)) if basic => Answer::Nothing {
+                source: format!(
+                    "{}, which is a token: this registry wants a password",
+                    found.source
+                ),
+            },
+            _ => Answer::Nothing {
+                source: found.source,
+            },
+        })
+    }
+
+    fn keychain(&self, image: &ImageReference) -> &Keychain {
+        match &self.private {
+            Some(private) if !is_public(image) => private,
+            _ => &self.keychain,
+        }
+    }
+}
+
+fn is_public(image: &ImageReference) -> bool {
+    format!("{}/{}", image.registry(), image.repository()).starts_with(PUBLIC_CATALOG)
+}
+
+fn key(target: &Target<'_>) -> (String, String) {
+    (
+        target.endpoint.name.clone(),
+        target.endpoint.scope(target.push),
+    )
+}
+
+/// A little earlier than the server says, so that a token does not expire on its way.
+fn expiry(lifetime: Duration) -> Instant {
+    Instant::now() + lifetime.mul_f64(0.9)
+}

@@ -1,0 +1,112 @@
+//! Asks a token server for a bearer token.
+
+use std::{sync::Arc, time::Duration};
+
+use docker_credential::DockerCredential;
+use http_auth::ParamValue;
+use reqwest::{Client, RequestBuilder, Url, header::CONTENT_TYPE};
+use serde::Deserialize;
+
+use super::{Authorization, Held, expiry};
+use crate::{
+    credentials::{Found, Stamp},
+    exchange::{Target, Trouble},
+};
+
+const CLIENT_ID: &str = "krm-function-runner";
+/// What the specification says of a server that does not say.
+const DEFAULT_LIFETIME: u64 = 60;
+
+/// A token to be asked for.
+pub(crate) struct TokenRequest {
+    pub(crate) realm: Url,
+    service: Option<String>,
+    scope: String,
+    credential: Option<DockerCredential>,
+    pub(crate) source: String,
+    stamp: Stamp,
+}
+
+#[derive(Deserialize)]
+struct TokenAnswer {
+    token: Option<String>,
+    access_token: Option<String>,
+    expires_in: Option<u64>,
+}
+
+// === impl TokenRequest ===
+
+impl TokenRequest {
+    pub(super) fn new(
+        target: &Target<'_>,
+        parameters: &[(&str, ParamValue<'_>)],
+        found: Found,
+        stamp: Stamp,
+    ) -> Result<Self, Trouble> {
+        let parameter = |name: &str| {
+            parameters
+                .iter()
+                .find(|(known, _)| known.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value.to_unescaped())
+        };
+        let realm = parameter("realm").unwrap_or_default();
+        let realm = Url::parse(&realm).map_err(|error| {
+            target.final_trouble(format!("its token server {realm:?} is no address: {error}"))
+        })?;
+        Ok(Self {
+            realm,
+            service: parameter("service"),
+            scope: parameter("scope").unwrap_or_else(|| target.endpoint.scope(target.push)),
+            credential: found.credential,
+            source: found.source,
+            stamp,
+        })
+    }
+
+    /// The request: by password or nobody's with GET, by refresh token with POST.
+    pub(crate) fn build(&self, client: &Client) -> RequestBuilder {
+        let mut url = self.realm.clone();
+        {
+            let mut query = url.query_pairs_mut();
+            if let Some(service) = &self.service {
+                query.append_pair("service", service);
+            }
+            query.append_pair("scope", &self.scope);
+        }
+        match &self.credential {
+            None => client.get(url),
+            Some(DockerCredential::UsernamePassword(user, password)) => {
+                client.get(url).basic_auth(user, Some(password))
+            }
+            Some(DockerCredential::IdentityToken(token)) => {
+                url.query_pairs_mut()
+                    .append_pair("grant_type", "refresh_token")
+                    .append_pair("client_id", CLIENT_ID)
+                    .append_pair("refresh_token", token);
+                let form = url.query().unwrap_or_default().to_owned();
+                client
+                    .post(self.realm.clone())
+                    .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+                    .body(form)
+            }
+        }
+    }
+
+    /// Reads the token server's answer.
+    pub(crate) fn accept(self, body: &[u8]) -> Result<Arc<Held>, String> {
+        let answer: TokenAnswer =
+            serde_json::from_slice(body).map_err(|_| "sent no token".to_owned())?;
+        let token = answer
+            .token
+            .or(answer.access_token)
+            .filter(|token| !token.is_empty())
+            .ok_or("sent no token")?;
+        let lifetime = Duration::from_secs(answer.expires_in.unwrap_or(DEFAULT_LIFETIME));
+        Ok(Arc::new(Held {
+            authorization: Authorization::Bearer(token),
+            source: self.source,
+            expires: Some(expiry(lifetime)),
+            stamp: self.stamp,
+        }))
+    }
+}

@@ -1,0 +1,254 @@
+//! Remembers answers: one question at a time per key, good answers until they may have changed,
+//! failures for a moment.
+//!
+//! An answer that may have changed is still given, and checked behind the caller's back, so that
+//! only the first to ask ever waits for a registry.
+
+use std::{
+    hash::Hash,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use moka::{Expiry, future::Cache};
+use runner_core::ImageReference;
+
+use crate::{
+    RegistryError,
+    metrics::{Answered, Metrics},
+};
+
+/// How soon a check that found the registry out of reach is repeated, at most.
+const CHECK_AGAIN: Duration = Duration::from_secs(30);
+
+pub(crate) struct Lookups<K, V> {
+    entries: Cache<K, Arc<Entry<V>>>,
+    ttl: Duration,
+    clock: Instant,
+    metrics: Metrics,
+}
+
+struct Entry<V> {
+    outcome: Result<V, RegistryError>,
+    /// When to check, in milliseconds of the cache's clock.
+    check_at: AtomicU64,
+    being_checked: AtomicBool,
+}
+
+/// Forgets failures after a moment.
+struct FailuresExpire(Duration);
+
+// === impl Lookups ===
+
+impl<K, V> Lookups<K, V>
+where
+    K: Clone + Eq + Hash + Send + Sync + 'static,
+    V: Clone + PartialEq + Send + Sync + 'static,
+{
+    pub(crate) fn new(
+        capacity: u64,
+        ttl: Duration,
+        failure_ttl: Duration,
+        metrics: Metrics,
+    ) -> Self {
+        let entries = Cache::builder()
+            .max_capacity(capacity)
+            .expire_after(FailuresExpire(failure_ttl))
+            .build();
+        Self {
+            entries,
+            ttl,
+            clock: Instant::now(),
+            metrics,
+        }
+    }
+
+    /// The answer for a key: remembered, or found by `load`, which is given what was known before
+    /// where that only needs a check. What may never change is `fixed`.
+    ///
+    /// A lookup goes on when its caller stops waiting: the next one to ask will want it.
+    pub(crate) async fn get<F, L>(
+        &self,
+        key: &K,
+        fixed: bool,
+        wait: Wait<'_>,
+        load: F,
+    ) -> Result<V, RegistryError>
+    where
+        F: FnOnce(Option<V>) -> L,
+        L: Future<Output = Result<V, RegistryError>> + Send + 'static,
+    {
+        if let Some(entry) = self.entries.get(key).await {
+            return self.remembered(key, &entry, load);
+        }
+        self.metrics.lookup(Answered::Miss);
+        let check_at = if fixed {
+            u64::MAX
+        } else {
+            self.later(self.ttl)
+        };
+        let (entries, key, metrics) = (self.entries.clone(), key.clone(), self.metrics.clone());
+        let loading = load(None);
+        let entry = tokio::spawn(async move {
+            let load = async move {
+                let outcome = loading.await.inspect_err(|error| metrics.error(error));
+                Arc::new(Entry::new(outcome, check_at))
+            };
+            entries.get_with(key, load).await
+        });
+        match wait.for_task(entry).await {
+            Some(entry) => entry.outcome.clone(),
+            None => Err(wait.exceeded()),
+        }
+    }
+
+    fn remembered<F, L>(&self, key: &K, entry: &Arc<Entry<V>>, load: F) -> Result<V, RegistryError>
+    where
+        F: FnOnce(Option<V>) -> L,
+        L: Future<Output = Result<V, RegistryError>> + Send + 'static,
+    {
+        let known = match &entry.outcome {
+            Ok(known) => known,
+            Err(error) => {
+                self.metrics.lookup(Answered::Failure);
+                return Err(error.clone());
+            }
+        };
+        if self.now() < entry.check_at.load(Ordering::Relaxed) {
+            self.metrics.lookup(Answered::Hit);
+        } else {
+            self.metrics.lookup(Answered::Stale);
+            if !entry.being_checked.swap(true, Ordering::AcqRel) {
+                self.check(key.clone(), Arc::clone(entry), load(Some(known.clone())));
+            }
+        }
+        Ok(known.clone())
+    }
+
+    fn check<L>(&self, key: K, entry: Arc<Entry<V>>, load: L)
+    where
+        L: Future<Output = Result<V, RegistryError>> + Send + 'static,
+    {
+        let (entries, metrics) = (self.entries.clone(), self.metrics.clone());
+        let (ttl, clock) = (self.ttl, self.clock);
+        tokio::spawn(async move {
+            let later = |wait: Duration| millis(clock.elapsed() + wait);
+            match load.await {
+                Ok(found) if entry.outcome.as_ref() == Ok(&found) => {
+                    entry.check_at.store(later(ttl), Ordering::Relaxed);
+                }
+                Ok(found) => {
+                    entries
+                        .insert(key, Arc::new(Entry::new(Ok(found), later(ttl))))
+                        .await;
+                }
+                // Better what was true a while ago than nothing.
+                Err(error) if error.is_temporary() => {
+                    metrics.error(&error);
+                    tracing::warn!(%error, "cannot check an image, keeping what is known of it");
+                    entry
+                        .check_at
+                        .store(later(ttl.min(CHECK_AGAIN)), Ordering::Relaxed);
+                }
+                Err(error) => {
+                    metrics.error(&error);
+                    tracing::warn!(%error, "an image that was known is no longer there");
+                    entries.invalidate(&key).await;
+                }
+            }
+            entry.being_checked.store(false, Ordering::Release);
+        });
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.clock.elapsed())
+    }
+
+    fn later(&self, wait: Duration) -> u64 {
+        millis(self.clock.elapsed() + wait)
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+// === impl Entry ===
+
+impl<V> Entry<V> {
+    fn new(outcome: Result<V, RegistryError>, check_at: u64) -> Self {
+        Self {
+            outcome,
+            check_at: AtomicU64::new(check_at),
+            being_checked: AtomicBool::new(false),
+        }
+    }
+}
+
+// === impl FailuresExpire ===
+
+impl<K, V> Expiry<K, Arc<Entry<V>>> for FailuresExpire {
+    fn expire_after_create(&self, _: &K, entry: &Arc<Entry<V>>, _: Instant) -> Option<Duration> {
+        entry.outcome.is_err().then_some(self.0)
+    }
+
+    fn expire_after_update(
+        &self,
+        _: &K,
+        entry: &Arc<Entry<V>>,
+        _: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        entry.outcome.is_err().then_some(self.0)
+    }
+}
+
+/// How long a caller waits, and for what.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait<'a> {
+    image: &'a ImageReference,
+    deadline: Option<Instant>,
+    since: Instant,
+}
+
+// === impl Wait ===
+
+impl<'a> Wait<'a> {
+    pub(crate) fn new(image: &'a ImageReference, deadline: Option<Instant>) -> Self {
+        Self {
+            image,
+            deadline,
+            since: Instant::now(),
+        }
+    }
+
+    /// None if the deadline came first. The task goes on either way.
+    async fn for_task<T>(self, task: tokio::task::JoinHandle<T>) -> Option<T> {
+        let joined = match self.deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline.into(), task).await.ok()?,
+            None => task.await,
+        };
+        match joined {
+            Ok(value) => Some(value),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // Only a runtime that is going down cancels it.
+                Err(_) => None,
+            },
+        }
+    }
+
+    fn exceeded(self) -> RegistryError {
+        RegistryError::DeadlineExceeded {
+            image: self.image.to_string(),
+            registry: self.image.registry().to_owned(),
+            waited: self.since.elapsed(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

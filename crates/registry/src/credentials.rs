@@ -1,0 +1,195 @@
+//! Finds the credentials for an image in docker's and podman's files.
+//!
+//! Secrets live here and in the authenticator only: no type that holds one can be printed.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use docker_credential::{CredentialRetrievalError, DockerCredential};
+
+mod file;
+
+use file::{Place, place};
+
+/// A helper that asks a cloud for a token takes a second; one that waits for a person never ends.
+const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
+const HUB_IN_STORES: &str = "https://index.docker.io/v1/";
+
+/// Docker config files, looked through in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keychain {
+    files: Vec<PathBuf>,
+}
+
+/// What was found for an image.
+pub(crate) struct Found {
+    pub(crate) credential: Option<DockerCredential>,
+    /// Where it was found, or where nothing was, for people.
+    pub(crate) source: String,
+}
+
+/// Which version of the files an answer came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(Vec<Option<Version>>);
+
+/// Device, inode, time in seconds and nanoseconds, size.
+type Version = (u64, u64, i64, i64, u64);
+
+// === impl Keychain ===
+
+impl Keychain {
+    /// One file.
+    #[must_use]
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self {
+            files: vec![path.into()],
+        }
+    }
+
+    /// No file: everything is asked for without credentials.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Where docker and podman keep credentials, as their variables say.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        Self::from_variables(|name| env::var_os(name).filter(|value| !value.is_empty()))
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let path = |name: &str| variable(name).map(PathBuf::from);
+        let docker =
+            path("DOCKER_CONFIG").or_else(|| path("HOME").map(|home| home.join(".docker")));
+        let files = [
+            docker.map(|directory| directory.join("config.json")),
+            path("REGISTRY_AUTH_FILE"),
+            path("XDG_RUNTIME_DIR").map(|directory| directory.join("containers/auth.json")),
+        ];
+        Self {
+            files: files.into_iter().flatten().collect(),
+        }
+    }
+
+    /// Changes when a file does: mounted secrets get another inode.
+    pub(crate) fn stamp(&self) -> Stamp {
+        let stamp = |path: &PathBuf| {
+            let file = fs::metadata(path).ok()?;
+            Some((
+                file.dev(),
+                file.ino(),
+                file.mtime(),
+                file.mtime_nsec(),
+                file.len(),
+            ))
+        };
+        Stamp(self.files.iter().map(stamp).collect())
+    }
+
+    /// Looks for the credentials of a repository. A file or helper that fails is named, not fatal:
+    /// the image may be public.
+    pub(crate) async fn find(&self, host: &str, repository: &str) -> Found {
+        let keychain = self.clone();
+        let (host, repository) = (host.to_owned(), repository.to_owned());
+        let search = tokio::task::spawn_blocking(move || keychain.search(&host, &repository));
+        match tokio::time::timeout(HELPER_TIMEOUT, search).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(_)) => Found::nothing("no credentials (the search for them failed)"),
+            Err(_) => Found::nothing(format!(
+                "no credentials (the credential helper took more than {HELPER_TIMEOUT:?})"
+            )),
+        }
+    }
+
+    fn search(&self, host: &str, repository: &str) -> Found {
+        let mut problems = Vec::new();
+        for path in &self.files {
+            match search_file(path, host, repository) {
+                Ok(Some(found)) => return found,
+                Ok(None) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let files: Vec<_> = self
+            .files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        Found::nothing(match (files.as_slice(), problems.as_slice()) {
+            ([], _) => "no credentials".to_owned(),
+            (files, []) => format!("no credentials (none for {host} in {})", files.join(", ")),
+            (_, problems) => format!("no credentials ({})", problems.join("; ")),
+        })
+    }
+}
+
+// === impl Found ===
+
+impl Found {
+    fn nothing(source: impl Into<String>) -> Self {
+        Self {
+            credential: None,
+            source: source.into(),
+        }
+    }
+}
+
+fn search_file(path: &Path, host: &str, repository: &str) -> Result<Option<Found>, String> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(format!("there is no {}", path.display()));
+        }
+        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+    };
+    let place = place(&text, host, repository)
+        .map_err(|error| format!("{} is not a docker config: {error}", path.display()))?;
+    let (key, source) = match place {
+        Place::Nowhere => return Ok(None),
+        Place::Entry(key) => {
+            let source = format!("the credentials for {key} in {}", path.display());
+            (key, source)
+        }
+        Place::Helper { key, helper } => {
+            let source = format!(
+                "docker-credential-{helper} for {key}, named in {}",
+                path.display()
+            );
+            (key, source)
+        }
+        Place::Store { helper } => {
+            let key = if host == "docker.io" {
+                HUB_IN_STORES
+            } else {
+                host
+            };
+            let source = format!("docker-credential-{helper}, named in {}", path.display());
+            (key.to_owned(), source)
+        }
+    };
+    match docker_credential::get_credential_from_reader(text.as_slice(), &key) {
+        Ok(credential) => Ok(Some(Found {
+            credential: Some(credential),
+            source,
+        })),
+        Err(CredentialRetrievalError::NoCredentialConfigured) => Ok(None),
+        // What a helper prints is not repeated: it may hold part of a secret.
+        Err(CredentialRetrievalError::HelperFailure { stdout, .. })
+            if stdout.contains("credentials not found") =>
+        {
+            Ok(None)
+        }
+        Err(CredentialRetrievalError::HelperFailure { .. }) => Err(format!("{source}: it failed")),
+        Err(error) => Err(format!("{source}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

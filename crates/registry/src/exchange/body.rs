@@ -1,0 +1,149 @@
+//! Reads what a registry sends, but never more than the limit.
+
+use bytes::{Bytes, BytesMut};
+use reqwest::Response;
+use serde::Deserialize;
+
+use super::{Answer, Failed, Target, Trouble};
+use crate::transport::describe;
+
+/// Of an error's text, no more than this is read or repeated.
+const ERROR_LIMIT: usize = 16 << 10;
+const MAX_SAID: usize = 200;
+
+/// Why an answer could not be read.
+pub(super) enum ReadError {
+    TooLarge(usize),
+    Broken(String),
+}
+
+/// The errors of the distribution specification, and of token servers.
+#[derive(Deserialize)]
+struct Errors {
+    #[serde(default)]
+    errors: Vec<Entry>,
+    details: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(default)]
+    code: String,
+    message: Option<String>,
+}
+
+// === impl ReadError ===
+
+impl ReadError {
+    pub(super) fn of(self, target: &Target<'_>, operation: &str) -> Failed {
+        let trouble = match self {
+            Self::TooLarge(limit) => Trouble::Final(
+                target.unusable(format!("its {operation} is larger than {limit} bytes")),
+            ),
+            Self::Broken(why) => Trouble::Again { why, after: None },
+        };
+        Failed {
+            no_tls: false,
+            trouble,
+        }
+    }
+}
+
+pub(super) async fn read(response: Response, limit: usize) -> Result<Answer, ReadError> {
+    let (status, address) = (response.status(), response.url().clone());
+    let headers = response.headers().clone();
+    let body = if status.is_success() {
+        read_all(response, limit).await?
+    } else {
+        read_some(response).await
+    };
+    Ok(Answer {
+        status,
+        headers,
+        body,
+        address,
+        credentials: "no credentials".to_owned(),
+    })
+}
+
+async fn read_all(mut response: Response, limit: usize) -> Result<Bytes, ReadError> {
+    let announced = response.content_length();
+    if announced.is_some_and(|length| length > limit as u64) {
+        return Err(ReadError::TooLarge(limit));
+    }
+    let mut body = BytesMut::new();
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| ReadError::Broken(describe(&error)))?
+    {
+        if body.len() + chunk.len() > limit {
+            return Err(ReadError::TooLarge(limit));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// The start of an error's text; that it breaks off is no further error.
+async fn read_some(mut response: Response) -> Bytes {
+    let mut body = BytesMut::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk);
+        if body.len() > ERROR_LIMIT {
+            body.truncate(ERROR_LIMIT);
+            break;
+        }
+    }
+    body.freeze()
+}
+
+/// What a registry says in an error's body, in one short line after the separator.
+pub(super) fn said(body: &[u8], separator: &str) -> String {
+    let text = match serde_json::from_slice::<Errors>(body) {
+        Ok(errors) => errors
+            .errors
+            .into_iter()
+            .map(
+                |error| match error.message.filter(|message| !message.is_empty()) {
+                    Some(message) => format!("{}: {message}", error.code),
+                    None => error.code,
+                },
+            )
+            .chain(errors.details)
+            .collect::<Vec<_>>()
+            .join(", "),
+        // Proxies answer with pages; they help nobody.
+        Err(_) => String::new(),
+    };
+    let text: String = text
+        .chars()
+        .filter(|character| !character.is_control())
+        .take(MAX_SAID)
+        .collect();
+    if text.is_empty() {
+        text
+    } else {
+        format!("{separator}{text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_repeated_in_one_short_line() {
+        let body =
+            br#"{"errors":[{"code":"DENIED","message":"not\nyours","detail":{}},{"code":"X"}]}"#;
+        assert_eq!(said(body, ": "), ": DENIED: notyours, X");
+        assert_eq!(
+            said(br#"{"details":"incorrect username or password"}"#, ""),
+            "incorrect username or password"
+        );
+        assert_eq!(said(b"<html>gateway</html>", ": "), "");
+        assert_eq!(said(b"", ": "), "");
+        let long = format!(r#"{{"errors":[{{"code":"{}"}}]}}"#, "x".repeat(5_000));
+        assert_eq!(said(long.as_bytes(), "").len(), MAX_SAID);
+    }
+}

@@ -1,0 +1,282 @@
+//! The documents of an image, as far as the runner asks for them.
+//!
+//! Only what is needed is read: an image that breaks the specification elsewhere still runs.
+
+use runner_core::Digest;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256, Sha512};
+
+use crate::Platform;
+
+/// Everything that may stand behind a tag.
+pub(crate) const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
+    application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json, \
+    application/vnd.docker.distribution.manifest.v2+json";
+
+const CONFIGS: [&str; 3] = [
+    "application/vnd.oci.image.config.v1+json",
+    "application/vnd.docker.container.image.v1+json",
+    // What some tools of Docker's early days wrote.
+    "application/octet-stream",
+];
+
+/// What a tag or digest points at.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Manifest {
+    /// The same image for several platforms.
+    Index(Vec<Descriptor>),
+    /// One image, by the digest of its config.
+    Image { config: Digest },
+}
+
+/// An entry of an index.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Descriptor {
+    pub(crate) digest: Digest,
+    pub(crate) platform: Option<Platform>,
+}
+
+/// How an image's program is started.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub(crate) platform: Option<Platform>,
+    pub(crate) entrypoint: Vec<String>,
+    pub(crate) working_dir: String,
+    pub(crate) user: String,
+    pub(crate) env: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ManifestDocument {
+    schema_version: Option<u32>,
+    manifests: Option<Vec<DescriptorDocument>>,
+    config: Option<DescriptorDocument>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DescriptorDocument {
+    media_type: Option<String>,
+    digest: String,
+    platform: Option<Platform>,
+}
+
+#[derive(Deserialize)]
+struct ConfigDocument {
+    #[serde(flatten)]
+    platform: Option<Platform>,
+    config: Option<ConfigSection>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+#[derive(Default)]
+struct ConfigSection {
+    entrypoint: Option<Words>,
+    cmd: Option<Words>,
+    working_dir: Option<String>,
+    user: Option<String>,
+    env: Option<Vec<String>>,
+}
+
+/// Docker has always taken a single string for a list of one.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Words {
+    One(String),
+    Several(Vec<String>),
+}
+
+// === impl Manifest ===
+
+impl Manifest {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, String> {
+        let document: ManifestDocument = serde_json::from_slice(body)
+            .map_err(|error| format!("its manifest is malformed: {error}"))?;
+        if let Some(manifests) = document.manifests {
+            let entries = manifests.into_iter().map(|entry| {
+                Ok(Descriptor {
+                    digest: digest(&entry.digest)?,
+                    platform: entry.platform,
+                })
+            });
+            return Ok(Self::Index(entries.collect::<Result<_, String>>()?));
+        }
+        let Some(config) = document.config else {
+            return Err(match document.schema_version {
+                Some(1) => "its manifest is of Docker's schema 1, which no runtime runs".to_owned(),
+                _ => "its manifest names neither a config nor other manifests".to_owned(),
+            });
+        };
+        match config.media_type.as_deref() {
+            Some(kind) if !CONFIGS.contains(&kind) => {
+                Err(format!("it is no container image: its config is {kind:?}"))
+            }
+            _ => Ok(Self::Image {
+                config: digest(&config.digest)?,
+            }),
+        }
+    }
+}
+
+/// The entry of an index that runs best on a platform.
+pub(crate) fn choose<'a>(entries: &'a [Descriptor], platform: &Platform) -> Option<&'a Descriptor> {
+    entries
+        .iter()
+        // Of equals the first is taken, as others do; `max_by_key` would take the last.
+        .rev()
+        .filter_map(|entry| Some((platform.fit(entry.platform.as_ref()?)?, entry)))
+        .max_by_key(|(fit, _)| *fit)
+        .map(|(_, entry)| entry)
+}
+
+// === impl Config ===
+
+impl Config {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, String> {
+        let document: ConfigDocument = serde_json::from_slice(body)
+            .map_err(|error| format!("its config is malformed: {error}"))?;
+        let section = document.config.unwrap_or_default();
+        Ok(Self {
+            platform: document
+                .platform
+                .filter(|platform| !platform.architecture.is_empty()),
+            entrypoint: combine(section.entrypoint, section.cmd),
+            working_dir: section.working_dir.unwrap_or_default(),
+            user: section.user.unwrap_or_default(),
+            env: section.env.unwrap_or_default(),
+        })
+    }
+}
+
+/// As a container runtime does: the command follows the entrypoint, or stands in for it.
+fn combine(entrypoint: Option<Words>, cmd: Option<Words>) -> Vec<String> {
+    let words = |words: Option<Words>| match words {
+        Some(Words::One(word)) => vec![word],
+        Some(Words::Several(words)) => words,
+        None => Vec::new(),
+    };
+    let mut entrypoint = words(entrypoint);
+    // How an entrypoint is taken away from the image one builds on.
+    if entrypoint == [""] {
+        entrypoint.clear();
+    }
+    entrypoint.extend(words(cmd));
+    entrypoint
+}
+
+/// The digest of content, by the algorithm of another.
+pub(crate) fn digest_like(other: &Digest, content: &[u8]) -> Digest {
+    if other.as_str().starts_with("sha512:") {
+        of_hash("sha512", &Sha512::digest(content))
+    } else {
+        sha256(content)
+    }
+}
+
+pub(crate) fn sha256(content: &[u8]) -> Digest {
+    of_hash("sha256", &Sha256::digest(content))
+}
+
+fn of_hash(algorithm: &str, hash: &[u8]) -> Digest {
+    Digest::parse(&format!("{algorithm}:{}", hex::encode(hash))).expect("a hash in hex is a digest")
+}
+
+fn digest(text: &str) -> Result<Digest, String> {
+    Digest::parse(text)
+        .map_err(|why| format!("its manifest refers to {text:?}, whose digest {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const SHA: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    fn entry(digit: char, platform: &str) -> Descriptor {
+        let digest = Digest::parse(&format!("sha256:{}", digit.to_string().repeat(64))).unwrap();
+        Descriptor {
+            digest,
+            platform: platform.parse().ok(),
+        }
+    }
+
+    #[rstest]
+    #[case(r#""Entrypoint":["/fn"],"Cmd":["a","b"]"#, &["/fn", "a", "b"])]
+    #[case(r#""Entrypoint":["/fn"]"#, &["/fn"])]
+    #[case(r#""Entrypoint":null,"Cmd":["node","x.js"]"#, &["node", "x.js"])]
+    #[case(r#""Entrypoint":[""],"Cmd":["sh"]"#, &["sh"])]
+    #[case(r#""Entrypoint":"/fn","Cmd":"a""#, &["/fn", "a"])]
+    #[case("", &[])]
+    fn entrypoint_and_command_are_combined_as_a_runtime_would(
+        #[case] section: &str,
+        #[case] expected: &[&str],
+    ) {
+        let config = format!(r#"{{"os":"linux","architecture":"amd64","config":{{{section}}}}}"#);
+        assert_eq!(
+            Config::parse(config.as_bytes()).unwrap().entrypoint,
+            expected
+        );
+    }
+
+    #[test]
+    fn a_config_without_a_section_is_read() {
+        assert_eq!(Config::parse(b"{}").unwrap(), Config::default());
+        assert_eq!(
+            Config::parse(br#"{"config":null}"#).unwrap(),
+            Config::default()
+        );
+    }
+
+    #[test]
+    fn the_best_fit_is_chosen_and_the_first_of_equals() {
+        let entries = [
+            entry('1', "unknown/unknown"),
+            entry('2', "windows/amd64"),
+            entry('3', "linux/arm64/v8"),
+            entry('4', "linux/arm"),
+            entry('5', "linux/arm/v7"),
+            entry('6', "linux/amd64"),
+            entry('7', "linux/amd64"),
+            entry('8', "none"),
+        ];
+        let chosen = |platform: &str| {
+            let entry = choose(&entries, &platform.parse().unwrap())?;
+            entry.digest.hex().chars().next()
+        };
+        assert_eq!(chosen("linux/amd64"), Some('6'));
+        assert_eq!(chosen("linux/arm64"), Some('3'));
+        assert_eq!(chosen("linux/arm/v7"), Some('5'));
+        assert_eq!(chosen("linux/arm/v6"), Some('4'));
+        assert_eq!(chosen("linux/s390x"), None);
+    }
+
+    #[rstest]
+    #[case("[]", "its manifest is malformed")]
+    #[case(r#"{"schemaVersion":1}"#, "schema 1")]
+    #[case(r#"{"schemaVersion":2}"#, "neither a config nor other manifests")]
+    #[case(r#"{"config":{"digest":"sha256:12"}}"#, "whose digest must have 64")]
+    #[case(
+        r#"{"config":{"mediaType":"application/vnd.cncf.helm.config.v1+json","digest":"x"}}"#,
+        "it is no container image"
+    )]
+    fn what_is_no_image_is_refused(#[case] body: &str, #[case] says: &str) {
+        let error = Manifest::parse(body.as_bytes()).unwrap_err();
+        assert!(error.contains(says), "{error}");
+    }
+
+    #[test]
+    fn digests_are_made_by_the_algorithm_that_was_asked_for() {
+        assert_eq!(digest_like(&Digest::parse(SHA).unwrap(), b""), sha256(b""));
+        let sha512 = Digest::parse(&format!("sha512:{}", "0".repeat(128))).unwrap();
+        assert!(
+            digest_like(&sha512, b"")
+                .as_str()
+                .starts_with("sha512:cf83e1357eefb8bd")
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! What is counted about registries.
+
+use std::time::Duration;
+
+use opentelemetry::{
+    KeyValue,
+    metrics::{Counter, Histogram},
+};
+
+use crate::RegistryError;
+
+/// How a lookup was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    /// From memory.
+    Hit,
+    /// From memory, and checked behind it.
+    Stale,
+    /// From memory, with a failure.
+    Failure,
+    /// By a registry.
+    Miss,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Metrics {
+    lookups: Counter<u64>,
+    errors: Counter<u64>,
+    tags_moved: Counter<u64>,
+    requests: Counter<u64>,
+    duration: Histogram<f64>,
+    retries: Counter<u64>,
+    ca_fallbacks: Counter<u64>,
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let meter = opentelemetry::global::meter("function-runner");
+        Self {
+            lookups: meter
+                .u64_counter("function_runner.registry.lookups")
+                .with_description("Image lookups by where the answer came from")
+                .build(),
+            errors: meter
+                .u64_counter("function_runner.registry.errors")
+                .with_description("Image lookups that a registry could not answer, by kind")
+                .build(),
+            tags_moved: meter
+                .u64_counter("function_runner.registry.tags_moved")
+                .with_description("Tags found to point at another image than before")
+                .build(),
+            requests: meter
+                .u64_counter("function_runner.registry.requests")
+                .with_description("Requests to registries and their token servers")
+                .build(),
+            duration: meter
+                .f64_histogram("function_runner.registry.request.duration")
+                .with_description("Time a registry took to answer a request")
+                .with_unit("s")
+                .build(),
+            retries: meter
+                .u64_counter("function_runner.registry.retries")
+                .with_description("Requests to registries that were tried again")
+                .build(),
+            ca_fallbacks: meter
+                .u64_counter("function_runner.registry.ca_fallbacks")
+                .with_description(
+                    "Times the custom CA was unusable and only system roots were trusted",
+                )
+                .build(),
+        }
+    }
+
+    pub(crate) fn lookup(&self, answered: Answered) {
+        let answered = match answered {
+            Answered::Hit => "hit",
+            Answered::Stale => "stale",
+            Answered::Failure => "failure",
+            Answered::Miss => "miss",
+        };
+        self.lookups.add(1, &[KeyValue::new("result", answered)]);
+    }
+
+    pub(crate) fn error(&self, error: &RegistryError) {
+        self.errors.add(1, &[KeyValue::new("kind", error.kind())]);
+    }
+
+    pub(crate) fn tag_moved(&self) {
+        self.tags_moved.add(1, &[]);
+    }
+
+    pub(crate) fn request(
+        &self,
+        registry: &str,
+        operation: &'static str,
+        status: Option<u16>,
+        took: Duration,
+    ) {
+        let status = status.map_or("none".to_owned(), |status| status.to_string());
+        let place = [
+            KeyValue::new("registry", registry.to_owned()),
+            KeyValue::new("operation", operation),
+        ];
+        self.duration.record(took.as_secs_f64(), &place);
+        let [registry, operation] = place;
+        self.requests
+            .add(1, &[registry, operation, KeyValue::new("status", status)]);
+    }
+
+    pub(crate) fn retry(&self, registry: &str) {
+        self.retries
+            .add(1, &[KeyValue::new("registry", registry.to_owned())]);
+    }
+
+    pub(crate) fn ca_fallback(&self) {
+        self.ca_fallbacks.add(1, &[]);
+    }
+}

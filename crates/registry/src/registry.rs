@@ -1,0 +1,152 @@
+//! Answers questions about images, from memory where it can.
+
+use std::{sync::Arc, time::Instant};
+
+use runner_core::{ImageReference, TagConstraint};
+
+pub use crate::transport::SetUpError;
+use crate::{
+    ImageMetadata, Keychain, Options, RegistryError,
+    authenticate::Authenticator,
+    cache::{Lookups, Wait},
+    endpoint::Endpoints,
+    exchange::Exchange,
+    metrics::Metrics,
+    resolve::{Known, Resolver},
+    transport::Transport,
+};
+
+/// All registries, as seen from here. Clones share what is remembered.
+#[derive(Clone)]
+pub struct Registry {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    resolver: Resolver,
+    images: Lookups<ImageReference, Arc<Known>>,
+    selections: Lookups<(ImageReference, TagConstraint), Arc<ImageReference>>,
+}
+
+// === impl Registry ===
+
+impl Registry {
+    /// Sets up TLS and the HTTP clients; no registry is asked yet.
+    pub fn new(options: Options) -> Result<Self, SetUpError> {
+        let metrics = Metrics::new();
+        let endpoints = Arc::new(Endpoints::new(options.mirrors, options.insecure_registries));
+        let transport = Transport::new(options.ca, Arc::clone(&endpoints), metrics.clone())?;
+        let private = options.private_credentials.map(Keychain::file);
+        let exchange = Exchange::new(
+            transport,
+            Authenticator::new(options.keychain, private),
+            Arc::clone(&endpoints),
+            metrics.clone(),
+            options.request_timeout,
+        );
+        let (capacity, ttl, failures) = (options.capacity, options.tag_ttl, options.failure_ttl);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                resolver: Resolver {
+                    exchange,
+                    endpoints,
+                    platform: options.platform,
+                    timeout: options.lookup_timeout,
+                    metrics: metrics.clone(),
+                },
+                images: Lookups::new(capacity, ttl, failures, metrics.clone()),
+                selections: Lookups::new(capacity, ttl, failures, metrics),
+            }),
+        })
+    }
+
+    /// What is known of an image at its own tag, or at the highest that satisfies a constraint.
+    ///
+    /// An image with a digest is that very image: the constraint then has nothing to select. A
+    /// lookup goes on after the deadline, for the next caller.
+    pub async fn inspect(
+        &self,
+        image: &ImageReference,
+        tag: Option<&TagConstraint>,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<ImageMetadata>, RegistryError> {
+        let known = match tag {
+            Some(constraint) if image.digest().is_none() => {
+                let selected = self.select(image, constraint, deadline).await?;
+                self.known(&selected, deadline).await?
+            }
+            _ => self.known(image, deadline).await?,
+        };
+        Ok(Arc::clone(&known.metadata))
+    }
+
+    async fn known(
+        &self,
+        image: &ImageReference,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<Known>, RegistryError> {
+        let fixed = image.digest().is_some();
+        let load = |known| {
+            let (inner, image) = (Arc::clone(&self.inner), image.clone());
+            async move { inner.resolver.image(&image, known).await }
+        };
+        self.inner
+            .images
+            .get(image, fixed, Wait::new(image, deadline), load)
+            .await
+    }
+
+    async fn select(
+        &self,
+        image: &ImageReference,
+        constraint: &TagConstraint,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<ImageReference>, RegistryError> {
+        let key = (image.clone(), constraint.clone());
+        let load = |_| {
+            let (registry, key) = (self.clone(), key.clone());
+            async move { registry.choose(&key.0, &key.1).await.map(Arc::new) }
+        };
+        self.inner
+            .selections
+            .get(&key, false, Wait::new(image, deadline), load)
+            .await
+    }
+
+    /// A tag that is named is asked for first, which spares the list in nearly all cases: `0.4.1`
+    /// is listed only where the image has `v0.4.1` instead.
+    async fn choose(
+        &self,
+        image: &ImageReference,
+        constraint: &TagConstraint,
+    ) -> Result<ImageReference, RegistryError> {
+        if let Some(name) = constraint.exact() {
+            let named = image.at_tag(name);
+            match self.known(&named, None).await {
+                Ok(_) => return Ok(named),
+                Err(RegistryError::NotFound { .. }) if constraint.is_range() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let tags = self.inner.resolver.tags(image).await?;
+        let tags = || tags.iter().map(String::as_str);
+        match constraint.highest(tags()) {
+            Some(tag) => Ok(image.at_tag(tag)),
+            None => Err(RegistryError::NoTag {
+                image: format!("{}/{}", image.registry(), image.repository()),
+                constraint: constraint.to_string(),
+                tags: tags().count(),
+                highest: highest_version(tags()),
+            }),
+        }
+    }
+
+    pub(crate) fn resolver(&self) -> &Resolver {
+        &self.inner.resolver
+    }
+}
+
+fn highest_version<'a>(tags: impl Iterator<Item = &'a str>) -> Option<String> {
+    let any = TagConstraint::parse("*").ok()?;
+    any.highest(tags).map(str::to_owned)
+}

@@ -1,0 +1,91 @@
+//! Lists the tags of an image, page by page.
+
+use std::time::Instant;
+
+use reqwest::{
+    Method, Url,
+    header::{HeaderMap, LINK},
+};
+use runner_core::ImageReference;
+use serde::Deserialize;
+
+use super::{Resolver, accept};
+use crate::{
+    RegistryError,
+    exchange::{Ask, Place, Target},
+};
+
+const FIRST_PAGE: &str = "tags/list?n=1000";
+const PAGE_LIMIT: usize = 4 << 20;
+/// A registry that never stops is not believed.
+const MAX_PAGES: usize = 100;
+
+#[derive(Deserialize)]
+struct Page {
+    tags: Option<Vec<String>>,
+}
+
+impl Resolver {
+    /// All tags of an image, in the registry's order.
+    pub(crate) async fn tags(&self, image: &ImageReference) -> Result<Vec<String>, RegistryError> {
+        let until = Instant::now() + self.timeout;
+        for mirror in self.endpoints.mirrors(image) {
+            match self.tags_at(&Target::mirror(image, &mirror, until)).await {
+                Ok(tags) => return Ok(tags),
+                Err(error) => tracing::debug!(%error, mirror = mirror.name, "no answer here"),
+            }
+        }
+        let origin = self.endpoints.origin(image);
+        self.tags_at(&Target::origin(image, &origin, until)).await
+    }
+
+    async fn tags_at(&self, target: &Target<'_>) -> Result<Vec<String>, RegistryError> {
+        let mut tags = Vec::new();
+        let mut place = Place::Repository(FIRST_PAGE);
+        for _ in 0..MAX_PAGES {
+            let ask = Ask {
+                operation: "tags",
+                method: Method::GET,
+                place,
+                headers: Vec::new(),
+                body: None,
+                limit: PAGE_LIMIT,
+            };
+            let answer = accept(target, self.exchange.send(target, &ask).await?)?;
+            let page: Page = serde_json::from_slice(&answer.body).map_err(|error| {
+                target.unreachable(format!("its list of tags is malformed: {error}"), None)
+            })?;
+            tags.extend(page.tags.unwrap_or_default());
+            place = match next(&answer.headers, &answer.address) {
+                Some(next) if same_origin(&next, &answer.address) => Place::Address(next),
+                // Credentials would go along.
+                Some(next) => {
+                    let why = format!("its list of tags goes on elsewhere, at {next}");
+                    return Err(target.unreachable(why, None));
+                }
+                None => return Ok(tags),
+            };
+        }
+        Err(target.unreachable(
+            format!("its list of tags has more than {MAX_PAGES} pages"),
+            None,
+        ))
+    }
+}
+
+/// The address of `Link: <…>; rel="next"`, which may be relative.
+fn next(headers: &HeaderMap, page: &Url) -> Option<Url> {
+    let links = headers
+        .get_all(LINK)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok());
+    let next = links
+        .flat_map(|value| value.split(','))
+        .find(|link| link.contains("rel=\"next\""))?;
+    let address = next.split_once('<')?.1.split_once('>')?.0;
+    page.join(address).ok()
+}
+
+fn same_origin(one: &Url, other: &Url) -> bool {
+    one.origin() == other.origin()
+}

@@ -1,0 +1,63 @@
+//! When a request is tried again.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::{
+    StatusCode,
+    header::{HeaderMap, RETRY_AFTER},
+};
+
+const FIRST_DELAY: Duration = Duration::from_millis(200);
+
+/// Whether the same request may succeed later.
+pub(crate) fn is_worth_another_try(status: StatusCode) -> bool {
+    status.is_server_error()
+        || matches!(
+            status,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+        )
+}
+
+/// How long the server wants to be left alone: seconds or a date.
+pub(crate) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(now).unwrap_or(Duration::ZERO))
+}
+
+/// Doubles with every attempt; the spread keeps many runners from coming back at once.
+pub(crate) fn backoff(attempt: u32) -> Duration {
+    let longest = FIRST_DELAY.saturating_mul(1 << attempt.min(8));
+    longest.mul_f64(0.5 + fastrand::f64() / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("7", Some(7))]
+    #[case(" 0 ", Some(0))]
+    #[case("Thu, 01 Jan 1970 00:01:40 GMT", Some(40))]
+    #[case("Thu, 01 Jan 1970 00:00:00 GMT", Some(0))]
+    #[case("soon", None)]
+    fn a_server_says_seconds_or_a_date(#[case] text: &str, #[case] seconds: Option<u64>) {
+        let headers = HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(60);
+        assert_eq!(asked_for(&headers, now), seconds.map(Duration::from_secs));
+    }
+
+    #[test]
+    fn delays_grow() {
+        for attempt in 0..4 {
+            let longest = FIRST_DELAY * (1 << attempt);
+            let delay = backoff(attempt);
+            assert!(delay >= longest / 2 && delay <= longest, "{delay:?}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The HTTP clients: TLS as trusted now, proxies as the environment says, redirects with care.
+
+use std::{
+    error::Error as StdError,
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use reqwest::{Client, redirect};
+use rustls::ClientConfig;
+
+use crate::{
+    endpoint::Endpoints,
+    metrics::Metrics,
+    trust::{self, CustomCa},
+};
+
+const AGENT: &str = concat!("krm-function-runner/", env!("CARGO_PKG_VERSION"));
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const IDLE_CONNECTIONS: usize = 4;
+const MAX_REDIRECTS: usize = 5;
+
+/// Why no client can be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SetUpError {
+    /// TLS cannot be set up.
+    #[error("cannot set up TLS for registries")]
+    Tls(#[from] rustls::Error),
+    /// The HTTP client cannot be set up.
+    #[error("cannot set up the HTTP client for registries")]
+    Http(#[from] reqwest::Error),
+}
+
+/// Hands out clients that trust what is to be trusted now.
+pub(crate) struct Transport {
+    ca: Option<PathBuf>,
+    endpoints: Arc<Endpoints>,
+    metrics: Metrics,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    custom: Result<Option<CustomCa>, String>,
+    clients: Clients,
+}
+
+#[derive(Clone)]
+struct Clients {
+    proxied: Client,
+    /// For loopback, which a proxy would take for its own.
+    direct: Client,
+}
+
+// === impl Transport ===
+
+impl Transport {
+    pub(crate) fn new(
+        ca: Option<PathBuf>,
+        endpoints: Arc<Endpoints>,
+        metrics: Metrics,
+    ) -> Result<Self, SetUpError> {
+        let custom = read(ca.as_ref());
+        if let Err(problem) = &custom {
+            fall_back(problem, "only the system's roots are trusted", &metrics);
+        }
+        let clients = Clients::new(custom.as_ref().ok().and_then(Option::as_ref), &endpoints)?;
+        let current = Mutex::new(Current { custom, clients });
+        Ok(Self {
+            ca,
+            endpoints,
+            metrics,
+            current,
+        })
+    }
+
+    /// The client for a host on this machine, or elsewhere.
+    pub(crate) fn client(&self, loopback: bool) -> Client {
+        let clients = self.clients();
+        if loopback {
+            clients.direct
+        } else {
+            clients.proxied
+        }
+    }
+
+    /// Mounted secrets change under us, so the file is looked at each time: next to a request over
+    /// the network that costs nothing.
+    fn clients(&self) -> Clients {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.ca.is_none() {
+            return current.clients.clone();
+        }
+        let custom = read(self.ca.as_ref());
+        if custom != current.custom {
+            match &custom {
+                Ok(ca) => match Clients::new(ca.as_ref(), &self.endpoints) {
+                    Ok(clients) => {
+                        tracing::info!("the custom CA for registries has changed");
+                        current.clients = clients;
+                    }
+                    Err(error) => fall_back(&error.to_string(), KEPT, &self.metrics),
+                },
+                Err(problem) => fall_back(problem, KEPT, &self.metrics),
+            }
+            current.custom = custom;
+        }
+        current.clients.clone()
+    }
+}
+
+const KEPT: &str = "what was trusted before stays trusted";
+
+fn read(ca: Option<&PathBuf>) -> Result<Option<CustomCa>, String> {
+    ca.map(|path| CustomCa::read(path))
+        .transpose()
+        .map_err(|error| error.to_string())
+}
+
+fn fall_back(problem: &str, meanwhile: &str, metrics: &Metrics) {
+    metrics.ca_fallback();
+    tracing::error!(
+        problem,
+        meanwhile,
+        "the custom CA for registries cannot be used"
+    );
+}
+
+// === impl Clients ===
+
+impl Clients {
+    fn new(custom: Option<&CustomCa>, endpoints: &Arc<Endpoints>) -> Result<Self, SetUpError> {
+        let tls = trust::client_config(custom)?;
+        Ok(Self {
+            proxied: builder(&tls, endpoints).build()?,
+            direct: builder(&tls, endpoints).no_proxy().build()?,
+        })
+    }
+}
+
+fn builder(tls: &ClientConfig, endpoints: &Arc<Endpoints>) -> reqwest::ClientBuilder {
+    Client::builder()
+        .user_agent(AGENT)
+        .tls_backend_preconfigured(tls.clone())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .redirect(redirects(Arc::clone(endpoints)))
+}
+
+/// Registries send clients to blob stores. The client itself drops credentials when the host
+/// changes; this keeps content from travelling in the clear where TLS was asked for.
+fn redirects(endpoints: Arc<Endpoints>) -> redirect::Policy {
+    redirect::Policy::custom(move |attempt| {
+        if attempt.previous().len() > MAX_REDIRECTS {
+            return attempt.error("too many redirects");
+        }
+        if attempt.url().scheme() != "https" && !endpoints.allow_plain_http(attempt.url()) {
+            return attempt
+                .error("redirected to a host without TLS that is not an insecure registry");
+        }
+        attempt.follow()
+    })
+}
+
+/// The causes of an error in one line, outermost first, without repetitions.
+pub(crate) fn describe(error: &reqwest::Error) -> String {
+    let mut text = if error.is_timeout() {
+        "timed out".to_owned()
+    } else if error.is_connect() {
+        "cannot connect".to_owned()
+    } else {
+        String::new()
+    };
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        // Layers of the client that say no more than the ones around them.
+        let empty = matches!(
+            said.as_str(),
+            "client error (Connect)" | "operation timed out"
+        );
+        if !empty && !text.contains(&said) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&said);
+        }
+        cause = error.source();
+    }
+    if text.is_empty() {
+        error.to_string()
+    } else {
+        text
+    }
+}
+
+/// Whether the other side answered, but not with TLS. A certificate that is not trusted is no such
+/// sign: falling back to plain HTTP then would undo the check.
+pub(crate) fn speaks_no_tls(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&(dyn StdError + 'static)> = error.source();
+    while let Some(error) = cause {
+        let inner = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+            .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        if let Some(tls) = inner.or_else(|| error.downcast_ref()) {
+            return matches!(tls, rustls::Error::InvalidMessage(_));
+        }
+        if let Some(io) = error.downcast_ref::<io::Error>()
+            && matches!(
+                io.kind(),
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
+            )
+        {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}

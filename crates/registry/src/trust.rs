@@ -1,0 +1,149 @@
+//! Which certificates a registry may show: the system's roots and, where given, a custom CA.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::aws_lc_rs,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+
+const NAMES: [&str; 2] = ["ca.crt", "ca.pem"];
+
+/// Why a custom CA cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CaError {
+    #[error("there is neither ca.crt nor ca.pem in {0}")]
+    Missing(PathBuf),
+    #[error("cannot read {0}: {1}")]
+    Read(PathBuf, io::Error),
+    #[error("{0} is not PEM: {1}")]
+    NotPem(PathBuf, rustls::pki_types::pem::Error),
+    #[error("{0} holds no certificate")]
+    Empty(PathBuf),
+    #[error("{0} holds a certificate that cannot be trusted: {1}")]
+    NotTrusted(PathBuf, rustls::Error),
+}
+
+/// A custom CA as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CustomCa {
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+// === impl CustomCa ===
+
+impl CustomCa {
+    /// Reads a file, or `ca.crt` or `ca.pem` in a directory. A bundle may hold several.
+    pub(crate) fn read(path: &Path) -> Result<Self, CaError> {
+        let path = if path.is_dir() {
+            NAMES
+                .iter()
+                .map(|name| path.join(name))
+                .find(|file| file.exists())
+                .ok_or_else(|| CaError::Missing(path.to_owned()))?
+        } else {
+            path.to_owned()
+        };
+        let pem = fs::read(&path).map_err(|error| CaError::Read(path.clone(), error))?;
+        let certificates = CertificateDer::pem_slice_iter(&pem)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| CaError::NotPem(path.clone(), error))?;
+        let mut probe = RootCertStore::empty();
+        for certificate in &certificates {
+            probe
+                .add(certificate.clone())
+                .map_err(|error| CaError::NotTrusted(path.clone(), error))?;
+        }
+        if certificates.is_empty() {
+            return Err(CaError::Empty(path));
+        }
+        Ok(Self { certificates })
+    }
+}
+
+/// TLS 1.2 and later, trusting the system's roots and the custom CA.
+pub(crate) fn client_config(custom: Option<&CustomCa>) -> Result<ClientConfig, rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    let system = rustls_native_certs::load_native_certs();
+    let (added, _) = roots.add_parsable_certificates(system.certs);
+    if added == 0 {
+        tracing::warn!(
+            errors = ?system.errors,
+            "the system has no root certificates: only registries of the custom CA are trusted"
+        );
+    }
+    for certificate in custom.into_iter().flat_map(|ca| &ca.certificates) {
+        roots.add(certificate.clone())?;
+    }
+    Ok(
+        ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ca() -> String {
+        let mut parameters = rcgen::CertificateParams::default();
+        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        parameters
+            .self_signed(&rcgen::KeyPair::generate().unwrap())
+            .unwrap()
+            .pem()
+    }
+
+    #[test]
+    fn either_name_will_do() {
+        for name in NAMES {
+            let directory = tempfile::tempdir().unwrap();
+            fs::write(directory.path().join(name), ca()).unwrap();
+            assert_eq!(
+                CustomCa::read(directory.path()).unwrap().certificates.len(),
+                1
+            );
+        }
+    }
+
+    #[test]
+    fn a_bundle_may_hold_several() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("bundle.pem");
+        fs::write(&file, format!("# ours\n{}\n{}", ca(), ca())).unwrap();
+        assert_eq!(CustomCa::read(&file).unwrap().certificates.len(), 2);
+    }
+
+    #[test]
+    fn an_unusable_file_says_why() {
+        let directory = tempfile::tempdir().unwrap();
+        let problem = || CustomCa::read(directory.path()).unwrap_err().to_string();
+        assert!(
+            problem().starts_with("there is neither ca.crt nor ca.pem in"),
+            "{}",
+            problem()
+        );
+        let file = directory.path().join("ca.crt");
+        fs::write(&file, "not a certificate").unwrap();
+        assert!(problem().ends_with("holds no certificate"), "{}", problem());
+        fs::write(
+            &file,
+            "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n",
+        )
+        .unwrap();
+        assert!(problem().contains("is not PEM"), "{}", problem());
+        fs::write(
+            &file,
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        )
+        .unwrap();
+        assert!(problem().contains("cannot be trusted"), "{}", problem());
+    }
+}
