@@ -36,6 +36,7 @@ pub use images::push_images;
 pub use layout::Layout;
 pub use packages::install;
 pub use programs::Programs;
+pub use push::Target;
 pub use registries::PrivateRegistry;
 
 /// Tells the person at the terminal what happens now.

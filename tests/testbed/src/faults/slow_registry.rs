@@ -51,7 +51,7 @@ impl<'a> SlowRegistry<'a> {
                 }
                 let ends = Arc::clone(&ends);
                 // Errors of one connection are the client's to notice.
-                thread::spawn(move || serve(client, registry, pace, &ends));
+                thread::spawn(move || serve(&client, registry, pace, &ends));
             }
         });
         let slow = Self {
@@ -88,14 +88,19 @@ impl Drop for SlowRegistry<'_> {
     }
 }
 
-fn serve(client: TcpStream, registry: SocketAddr, pace: Pace, over: &AtomicBool) -> io::Result<()> {
+fn serve(
+    client: &TcpStream,
+    registry: SocketAddr,
+    pace: Pace,
+    over: &AtomicBool,
+) -> io::Result<()> {
     let server = TcpStream::connect(registry)?;
     let (mut requests, mut upstream) = (client.try_clone()?, server.try_clone()?);
     thread::spawn(move || {
         let _ = io::copy(&mut requests, &mut upstream);
         upstream.shutdown(Shutdown::Write)
     });
-    let sent = trickle(server, &client, pace, over);
+    let sent = trickle(server, client, pace, over);
     client.shutdown(Shutdown::Both)?;
     sent
 }
