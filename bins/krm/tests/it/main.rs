@@ -6,4 +6,5 @@ mod eval_failures;
 mod eval_in_place;
 mod eval_pipes;
 mod eval_shows;
+mod examples;
 mod support;

@@ -1,0 +1,97 @@
+//! The example package and the example function that needs no build.
+
+use std::{
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use crate::support::{Function, Package, Runner};
+use bytes::Bytes;
+use runner_proto::evaluator::EvaluateFunctionResponse;
+
+fn examples() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"))
+}
+
+/// Runs the script as a runner would, but for what a failure looks like on the wire.
+fn require_namespace(list: &str) -> EvaluateFunctionResponse {
+    let mut child = Command::new(examples().join("functions/require-namespace.sh"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let list = list.to_owned();
+    let feeder = std::thread::spawn(move || stdin.write_all(list.as_bytes()).unwrap());
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    let found = String::from_utf8_lossy(&output.stdout).contains("severity: error");
+    assert_eq!(output.status.code(), Some(i32::from(found)));
+    EvaluateFunctionResponse {
+        resource_list: Bytes::from(output.stdout),
+        log: Bytes::from(output.stderr),
+    }
+}
+
+#[test]
+fn the_example_package_has_one_fault() {
+    let runner = Runner::start(Function::Answers(Box::new(|list| {
+        Ok(require_namespace(list))
+    })));
+    let run = runner.eval(&[examples().join("package").to_str().unwrap()]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.stdout.contains("ConfigMap/shop-pages"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.contains("5 unchanged; 1 error;"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(
+        run.stderr,
+        "log: checked 4 resources, 1 without a namespace\nerror: the function reports 1 error\n"
+    );
+}
+
+#[test]
+fn a_package_without_fault_passes_and_default_is_a_warning() {
+    let service = fs::read_to_string(examples().join("package/service.yaml")).unwrap();
+    let package = Package::new(&[
+        ("a.yaml", &service),
+        (
+            "b.yaml",
+            &service
+                .replace("namespace: shop", "namespace: default")
+                .replace("web", "b"),
+        ),
+        (
+            "c.yaml",
+            "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n",
+        ),
+    ]);
+    let runner = Runner::start(Function::Answers(Box::new(|list| {
+        Ok(require_namespace(list))
+    })));
+    let run = runner.eval(&[package.arg()]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(
+        run.stdout.contains("5 unchanged; 2 warnings;"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn what_the_script_cannot_read_it_does_not_judge() {
+    let output = Command::new(examples().join("functions/require-namespace.sh"))
+        .stdin(fs::File::open(examples().join("config.yaml")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
