@@ -9,6 +9,12 @@
 //! Which metrics and spans exist is the other crates' business: they use the plain `tracing` and
 //! `opentelemetry` APIs, and work the same (for nothing) where [`init`] was never called.
 
+// With fewer exporters than all, some settings have nobody to read them.
+#![cfg_attr(
+    not(all(feature = "otlp", feature = "prometheus")),
+    allow(dead_code, unused_variables)
+)]
+
 mod error;
 mod log;
 mod metrics;
@@ -56,8 +62,8 @@ pub fn init(service_name: &str, log: LogOptions) -> Result<Telemetry, TelemetryE
     let settings = Settings::from_environment()?;
     let resource = resource::of(service_name, &settings);
 
-    let metrics = metrics::start(&settings, resource.clone())?;
-    let traces = traces::provider(&settings, resource)?;
+    let metrics = metrics::start(&settings, &resource)?;
+    let traces = traces::provider(&settings, &resource)?;
 
     let subscriber = Registry::default()
         .with(traces.as_ref().map(traces::layer))

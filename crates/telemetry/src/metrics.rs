@@ -35,7 +35,7 @@ pub(crate) struct Metrics {
 /// Starts the exporter that was asked for, if any.
 pub(crate) fn start(
     settings: &Settings,
-    resource: Resource,
+    resource: &Resource,
 ) -> Result<Option<Metrics>, TelemetryError> {
     match &settings.metrics {
         MetricsExporter::None => Ok(None),
@@ -63,9 +63,9 @@ pub(crate) fn start(
     }
 }
 
-fn builder(resource: Resource) -> MeterProviderBuilder {
+fn builder(resource: &Resource) -> MeterProviderBuilder {
     SdkMeterProvider::builder()
-        .with_resource(resource)
+        .with_resource(resource.clone())
         .with_view(buckets_for_seconds)
 }
 

@@ -17,17 +17,14 @@ use crate::{
 /// The provider of the exporter that was asked for, if any.
 pub(crate) fn provider(
     settings: &Settings,
-    resource: Resource,
+    resource: &Resource,
 ) -> Result<Option<SdkTracerProvider>, TelemetryError> {
     match &settings.traces {
-        TracesExporter::None => {
-            drop(resource);
-            Ok(None)
-        }
+        TracesExporter::None => Ok(None),
         #[cfg(feature = "otlp")]
         TracesExporter::Otlp(collector) => Ok(Some(
             SdkTracerProvider::builder()
-                .with_resource(resource)
+                .with_resource(resource.clone())
                 .with_sampler(settings.sampler.clone())
                 .with_batch_exporter(crate::otlp::span_exporter(collector)?)
                 .build(),
