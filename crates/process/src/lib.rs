@@ -22,5 +22,5 @@ pub use admission::Admission;
 pub use engine::{Completed, Engine, EngineOptions, Limits, RunError};
 pub use exit::Exit;
 pub use log::excerpt;
-pub use orphans::{Orphans, become_subreaper};
+pub use orphans::{Orphans, become_subreaper, end_all};
 pub use program::{Program, StartError, Surroundings};

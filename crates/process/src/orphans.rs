@@ -61,6 +61,18 @@ pub(crate) fn forget(leader: Pid) {
     }
 }
 
+/// Kills every function at once: for a process that ends without ending its engines.
+pub fn end_all() {
+    for leader in leaders()
+        .iter()
+        .flatten()
+        .copied()
+        .filter_map(Pid::from_raw)
+    {
+        let _ = rustix::process::kill_process_group(leader, Signal::KILL);
+    }
+}
+
 fn leaders() -> MutexGuard<'static, Option<HashSet<i32>>> {
     LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,5 +9,11 @@ pub mod evaluator {
     tonic::include_proto!("evaluator");
 }
 
+/// The standard health protocol: package `grpc.health.v1`.
+pub mod health {
+    #![allow(missing_docs, clippy::all, unused_qualifications)]
+    tonic::include_proto!("grpc.health.v1");
+}
+
 /// Every service of this crate as an encoded `FileDescriptorSet`, for server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

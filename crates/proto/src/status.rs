@@ -35,8 +35,7 @@ pub fn code(reason: Reason) -> Code {
 #[must_use]
 pub fn encode(error: &EvaluationError) -> Status {
     let metadata: HashMap<String, String> = error.metadata().iter().cloned().collect();
-    let mut details =
-        ErrorDetails::with_error_info(error.reason().as_str(), DOMAIN, metadata);
+    let mut details = ErrorDetails::with_error_info(error.reason().as_str(), DOMAIN, metadata);
     if let Some(delay) = error.retry_after() {
         details.set_retry_info(Some(delay));
     }
@@ -98,7 +97,10 @@ mod tests {
             metadata.sort();
             assert_eq!(
                 metadata,
-                [("exit_code".into(), "3".into()), ("image".into(), "example/fn:v1".into())]
+                [
+                    ("exit_code".into(), "3".into()),
+                    ("image".into(), "example/fn:v1".into())
+                ]
             );
         }
     }
@@ -106,7 +108,10 @@ mod tests {
     #[test]
     fn a_retry_delay_survives_the_wire() {
         let sent = EvaluationError::new(Reason::QueueFull, "full").retry_in(Duration::from_secs(2));
-        assert_eq!(decode(&encode(&sent)).retry_after(), Some(Duration::from_secs(2)));
+        assert_eq!(
+            decode(&encode(&sent)).retry_after(),
+            Some(Duration::from_secs(2))
+        );
     }
 
     #[test]

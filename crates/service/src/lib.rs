@@ -1,1 +1,26 @@
-//! Placeholder.
+//! The gRPC server: evaluations, health, reflection, limits and a graceful end.
+//!
+//! ```text
+//! listener ─→ layers (limits in words, health log) ─→ Evaluations ─→ dyn Evaluator
+//!                                                   └→ Health, reflection
+//! ```
+//!
+//! It is given an [`Evaluator`](runner_core::Evaluator) and knows nothing of what stands behind it.
+
+mod deadline;
+mod evaluations;
+mod health;
+mod lifecycle;
+mod metrics;
+mod request_id;
+mod server;
+mod too_large;
+
+pub use health::Health;
+pub use lifecycle::Lifecycle;
+#[cfg(feature = "tls")]
+pub use server::Tls;
+pub use server::{Server, ServerError, ServerOptions};
+
+/// Joins a span to the trace its caller sent along.
+pub type TraceParent = fn(&tracing::Span, &http::HeaderMap);

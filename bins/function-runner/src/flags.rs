@@ -1,0 +1,169 @@
+//! The command line, as existing installations write it.
+//!
+//! Flags follow Go's habits: one dash or two, a value behind `=` or as the next word, booleans
+//! alone or with `=`, durations such as `1h30m`, the last of several wins.
+
+mod go;
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser};
+use runner_telemetry::LogFormat;
+
+use go::{boolean, duration};
+
+/// Runs KRM functions for Porch: a gRPC service that evaluates each function as a local executable
+/// where one is configured, else in a Kubernetes pod.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "function-runner",
+    version,
+    args_override_self = true,
+    after_help = "Flags may be written with one dash or two, and with '=' or a space before the value.\n\
+                  Metrics and traces are chosen by the OTEL_* environment variables.\n\n\
+                  Example: function-runner --port 9445 --functions ./functions --config ./config.yaml"
+)]
+pub(crate) struct Flags {
+    #[command(flatten)]
+    pub(crate) server: ServerFlags,
+    #[command(flatten)]
+    pub(crate) exec: ExecFlags,
+    #[command(flatten)]
+    pub(crate) pod: PodFlags,
+    #[command(flatten)]
+    pub(crate) registry: RegistryFlags,
+}
+
+/// The server itself.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerFlags {
+    /// Port of the gRPC service
+    #[arg(long, default_value_t = 9445)]
+    pub(crate) port: u16,
+    /// Address to listen on; all addresses if not given
+    #[arg(long, value_name = "IP")]
+    pub(crate) listen_address: Option<std::net::IpAddr>,
+    /// Runtimes not to use, comma separated: exec, pod
+    #[arg(long, default_value = "", value_name = "NAMES")]
+    pub(crate) disable_runtimes: String,
+    /// How much to log, 0 to 5: 3 adds health checks, 4 resource lists of failures
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=5))]
+    pub(crate) log_level: u8,
+    /// Form of the log: auto, text, json
+    #[arg(long, default_value = "auto", value_name = "FORMAT")]
+    pub(crate) log_format: LogFormat,
+    /// Where function images without a slash come from
+    #[arg(
+        long,
+        default_value = "ghcr.io/kptdev/krm-functions-catalog",
+        value_name = "PREFIX"
+    )]
+    pub(crate) default_image_prefix: String,
+    /// Largest message in bytes, both ways; clients must allow as much
+    #[arg(long, default_value_t = 6_291_456, value_name = "BYTES", value_parser = go::message_size)]
+    pub(crate) max_request_body_size: usize,
+    /// Time limit of an evaluation whose caller gives none
+    #[arg(long, default_value = "5m", value_parser = duration)]
+    pub(crate) function_timeout: Duration,
+    /// How long running evaluations may go on after SIGTERM or SIGINT
+    #[arg(long, default_value = "30s", value_parser = duration)]
+    pub(crate) drain_timeout: Duration,
+    /// Certificate chain (PEM): serve TLS instead of plaintext
+    #[arg(long, value_name = "FILE", requires = "tls_key_file")]
+    pub(crate) tls_cert_file: Option<PathBuf>,
+    /// Private key (PEM) of --tls-cert-file
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub(crate) tls_key_file: Option<PathBuf>,
+    /// Authority (PEM) whose certificate every client must show
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub(crate) client_ca_file: Option<PathBuf>,
+}
+
+/// The exec runtime.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Exec runtime")]
+pub(crate) struct ExecFlags {
+    /// Directory of function executables
+    #[arg(long, default_value = "./functions", value_name = "DIR")]
+    pub(crate) functions: PathBuf,
+    /// Which images they stand for; read again when it changes [default: ./config.yaml, which may be missing]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Processes kept ready for each function in use; 0 turns it off
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) standby: usize,
+    /// Function processes at once; 0: as many as there are cores
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) max_parallel_executions: usize,
+    /// Evaluations that may wait for a process; more are refused
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub(crate) max_queued_executions: usize,
+}
+
+/// The pod runtime.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Pod runtime")]
+pub(crate) struct PodFlags {
+    /// Warm pods and limits of single functions [default: /pod-cache-config/pod-cache-config.yaml, which may be missing]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pod_cache_config: Option<PathBuf>,
+    /// Start the pods of the warm set at once
+    #[arg(long, default_value = "true", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub(crate) warm_up_pod_cache: bool,
+    /// Namespace of function pods
+    #[arg(long, default_value = "porch-fn-system", value_name = "NAME")]
+    pub(crate) pod_namespace: String,
+    /// How long an unused pod is kept
+    #[arg(long, default_value = "30m", value_parser = duration)]
+    pub(crate) pod_ttl: Duration,
+    /// How often unused pods are looked for
+    #[arg(long, default_value = "1m", value_parser = duration)]
+    pub(crate) scan_interval: Duration,
+    /// ConfigMap in our own namespace with a pod template
+    #[arg(long, default_value = "", value_name = "NAME")]
+    pub(crate) function_pod_template: String,
+    /// Evaluations that may wait at one pod before another is started
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    pub(crate) max_waitlist_length: u32,
+    /// Pods of one function at once
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) max_parallel_pods_per_function: u32,
+}
+
+/// Registries.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Registries")]
+pub(crate) struct RegistryFlags {
+    /// Use the credentials of --registry-auth-secret-path
+    #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub(crate) enable_private_registries: bool,
+    /// Docker configuration with registry credentials
+    #[arg(
+        long,
+        default_value = "/var/tmp/config-secret/.dockerconfigjson",
+        value_name = "FILE"
+    )]
+    pub(crate) registry_auth_secret_path: PathBuf,
+    /// Secret in the pod namespace that pods pull with
+    #[arg(long, default_value = "auth-secret", value_name = "NAME")]
+    pub(crate) registry_auth_secret_name: String,
+    /// Trust the authority in --tls-secret-path
+    #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub(crate) enable_private_registries_tls: bool,
+    /// Directory with ca.crt or ca.pem
+    #[arg(long, default_value = "/var/tmp/tls-secret/", value_name = "DIR")]
+    pub(crate) tls_secret_path: PathBuf,
+}
+
+// === impl Flags ===
+
+impl Flags {
+    /// Reads the command line; ends the process with 2 if it makes no sense.
+    pub(crate) fn from_command_line() -> Self {
+        Self::parse_from(go::two_dashes(std::env::args_os()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+use std::time::Duration;
+
+use clap::{CommandFactory, Parser};
+
+use super::{Flags, go};
+
+fn parse(line: &str) -> Result<Flags, String> {
+    let words = std::iter::once("function-runner")
+        .chain(line.split_whitespace())
+        .map(Into::into);
+    Flags::try_parse_from(go::two_dashes(words)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_parser_is_sound() {
+    Flags::command().debug_assert();
+}
+
+#[test]
+fn defaults_are_those_of_existing_installations() {
+    let flags = parse("").unwrap();
+    assert_eq!(flags.server.port, 9445);
+    assert_eq!(flags.server.log_level, 2);
+    assert_eq!(flags.server.max_request_body_size, 6_291_456);
+    assert_eq!(
+        flags.server.default_image_prefix,
+        "ghcr.io/kptdev/krm-functions-catalog"
+    );
+    assert!(flags.pod.warm_up_pod_cache && !flags.registry.enable_private_registries);
+    assert_eq!(flags.pod.pod_ttl, Duration::from_secs(1800));
+    assert_eq!(
+        (
+            flags.pod.max_waitlist_length,
+            flags.pod.max_parallel_pods_per_function
+        ),
+        (2, 1)
+    );
+}
+
+#[test]
+fn every_way_of_writing_a_flag_is_read() {
+    for line in [
+        "-port=1",
+        "--port=1",
+        "-port 1",
+        "--port 1",
+        "--port 7 -port=1",
+    ] {
+        assert_eq!(parse(line).unwrap().server.port, 1, "{line}");
+    }
+    for (line, value) in [
+        ("--warm-up-pod-cache", true),
+        ("-warm-up-pod-cache=false", false),
+        ("--warm-up-pod-cache=F", false),
+        ("--warm-up-pod-cache=1", true),
+    ] {
+        assert_eq!(parse(line).unwrap().pod.warm_up_pod_cache, value, "{line}");
+    }
+    assert_eq!(
+        parse("-pod-ttl 1h30m").unwrap().pod.pod_ttl,
+        Duration::from_secs(5400)
+    );
+    assert_eq!(
+        parse("--scan-interval=500ms").unwrap().pod.scan_interval,
+        Duration::from_millis(500)
+    );
+    assert_eq!(
+        parse("--functions /a/-b").unwrap().exec.functions.to_str(),
+        Some("/a/-b")
+    );
+}
+
+#[test]
+fn what_existing_deployments_pass_is_understood() {
+    parse(
+        "--config=/config.yaml --functions=/home/nonroot/functions --pod-namespace=porch-fn-system \
+         --max-request-body-size=6291456 --disable-runtimes=exec --enable-private-registries=true \
+         --registry-auth-secret-path=/var/tmp/config-secret/.dockerconfigjson \
+         --registry-auth-secret-name=auth-secret --enable-private-registries-tls=true \
+         --tls-secret-path=/var/tmp/tls-secret/ --function-pod-template=kpt-function-eval-pod-template \
+         --warm-up-pod-cache=true --pod-cache-config=/pod-cache-config/pod-cache-config.yaml",
+    )
+    .unwrap();
+}
+
+#[test]
+fn nonsense_is_named() {
+    for (line, names) in [
+        ("--no-such-flag", "--no-such-flag"),
+        ("-prot=1", "--prot"),
+        ("--port=http", "--port"),
+        ("--port=70000", "--port"),
+        ("--pod-ttl=soon", "--pod-ttl"),
+        ("--pod-ttl=5", "--pod-ttl"),
+        ("--warm-up-pod-cache=maybe", "--warm-up-pod-cache"),
+        ("--warm-up-pod-cache false", "false"),
+        ("--log-level=6", "--log-level"),
+        ("--max-request-body-size=0", "--max-request-body-size"),
+        ("--tls-cert-file=x", "--tls-key-file"),
+        ("stray", "stray"),
+    ] {
+        let error = parse(line).unwrap_err();
+        assert!(error.contains(names), "{line}: {error}");
+    }
+}

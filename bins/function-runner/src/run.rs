@@ -1,0 +1,175 @@
+//! From flags to a serving process and its end.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use anyhow::{Context, Result};
+use runner_config::{Configuration, FileOptions};
+use runner_core::{Evaluator, Runtime};
+use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
+use runner_runtimes::{Chain, Exec, Local, Wording};
+use runner_service::{Lifecycle, Server, ServerError, ServerOptions};
+use runner_telemetry::LogOptions;
+use tracing::{info, warn};
+
+use crate::{
+    flags::{Flags, ServerFlags},
+    signals, tls,
+};
+
+const POD: &str = "pod";
+
+/// Of longer logs the middle is cut out.
+const LOG_LIMIT: usize = 4 << 20;
+
+/// Serves until a signal ends it.
+pub(crate) fn run(flags: Flags) -> Result<()> {
+    // One provider for everything that speaks TLS; a second call would be a bug, not a user's error.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?
+        .block_on(serve(flags))
+}
+
+async fn serve(flags: Flags) -> Result<()> {
+    let log = LogOptions {
+        level: flags.server.log_level,
+        format: flags.server.log_format,
+    };
+    let telemetry = runner_telemetry::init("function-runner", log)?;
+    let served = serve_observed(flags).await;
+    telemetry.shutdown().await;
+    served
+}
+
+async fn serve_observed(flags: Flags) -> Result<()> {
+    if let Err(error) = runner_process::become_subreaper() {
+        warn!(%error, "processes that functions leave behind may stay");
+    }
+    let _orphans = Orphans::watch().context("cannot watch for the end of processes")?;
+    let lifecycle = Lifecycle::default();
+    signals::watch(lifecycle.clone(), flags.server.drain_timeout)
+        .context("cannot watch for signals")?;
+
+    let configuration = Configuration::load(files(&flags))?;
+    let _reload = configuration.spawn_reload()?;
+    let chain = Chain::new(
+        runtimes(&flags, &configuration),
+        &flags.server.default_image_prefix,
+    );
+    let server = bind(&flags.server, Arc::new(chain), &lifecycle).await?;
+    info!(address = %server.address()?, version = env!("CARGO_PKG_VERSION"), "serving");
+    lifecycle.ready();
+    server.serve().await?;
+    info!("drained");
+    Ok(())
+}
+
+fn files(flags: &Flags) -> FileOptions {
+    let or_default = |given: &Option<PathBuf>, default: &str| {
+        given.clone().unwrap_or_else(|| PathBuf::from(default))
+    };
+    FileOptions {
+        functions_dir: flags.exec.functions.clone(),
+        config: or_default(&flags.exec.config, "./config.yaml"),
+        config_required: flags.exec.config.is_some(),
+        pod_cache_config: or_default(
+            &flags.pod.pod_cache_config,
+            "/pod-cache-config/pod-cache-config.yaml",
+        ),
+        pod_cache_required: flags.pod.pod_cache_config.is_some(),
+        default_prefix: flags.server.default_image_prefix.clone(),
+    }
+}
+
+/// The enabled runtimes: exec, then pod, always.
+fn runtimes(flags: &Flags, configuration: &Configuration) -> Vec<Box<dyn Runtime>> {
+    let disabled: Vec<&str> = flags
+        .server
+        .disable_runtimes
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    for name in &disabled {
+        if ![Exec::NAME, POD].contains(name) {
+            warn!(
+                name,
+                "--disable-runtimes names an unknown runtime; there are exec and pod"
+            );
+        }
+    }
+    let mut runtimes: Vec<Box<dyn Runtime>> = Vec::new();
+    if !disabled.contains(&Exec::NAME) {
+        runtimes.push(Box::new(exec(flags, configuration.clone())));
+    }
+    if !disabled.contains(&POD) {
+        warn!("this version has no pod runtime yet: images without an executable are not found");
+    }
+    if runtimes.is_empty() {
+        warn!("every runtime is disabled: every call is answered with NOT_FOUND");
+    }
+    runtimes
+}
+
+fn exec(flags: &Flags, configuration: Configuration) -> Exec {
+    let engine = Engine::new(&EngineOptions {
+        parallel: match flags.exec.max_parallel_executions {
+            0 => Admission::cores(),
+            given => given,
+        },
+        max_waiting: flags.exec.max_queued_executions,
+        standby: flags.exec.standby,
+        limits: Limits {
+            stdout: flags.server.max_request_body_size,
+            stderr: LOG_LIMIT,
+        },
+    });
+    info!(
+        functions = configuration.table().len(),
+        parallel = engine.admission().parallel(),
+        standby = flags.exec.standby,
+        "exec runtime"
+    );
+    let local = Local::new(
+        engine,
+        Wording::Exec,
+        Exec::NAME,
+        flags.server.function_timeout,
+        flags.server.max_request_body_size,
+    );
+    Exec::new(configuration, local)
+}
+
+async fn bind(
+    flags: &ServerFlags,
+    evaluator: Arc<dyn Evaluator>,
+    lifecycle: &Lifecycle,
+) -> Result<Server> {
+    let tls = tls::from_files(flags)?;
+    let bind = async |address: IpAddr| {
+        let options = ServerOptions {
+            message_limit: flags.max_request_body_size,
+            trace_parent: Some(runner_telemetry::propagation::parent_of),
+            tls: tls.clone(),
+        };
+        let address = SocketAddr::new(address, flags.port);
+        Server::bind(address, evaluator.clone(), lifecycle.clone(), options).await
+    };
+    if let Some(address) = flags.listen_address {
+        return Ok(bind(address).await?);
+    }
+    match bind(Ipv6Addr::UNSPECIFIED.into()).await {
+        // Machines without IPv6.
+        Err(ServerError::Listen { source, .. }) if source.kind() != io::ErrorKind::AddrInUse => {
+            Ok(bind(Ipv4Addr::UNSPECIFIED.into()).await?)
+        }
+        bound => Ok(bound?),
+    }
+}

@@ -1,0 +1,151 @@
+//! The `FunctionEvaluator` service: from the wire to an evaluator and back.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use runner_core::{Evaluation, EvaluationError, Evaluator, Output, Reason};
+use runner_proto::{
+    evaluator::{
+        EvaluateFunctionRequest, EvaluateFunctionResponse,
+        function_evaluator_server::FunctionEvaluator,
+    },
+    status,
+};
+use tonic::{Request, Response, Status};
+use tracing::{Instrument, info, info_span, trace, warn};
+
+use crate::{
+    TraceParent, deadline,
+    lifecycle::{Lifecycle, Phase},
+    metrics::Measured,
+    request_id,
+};
+
+/// Serves an evaluator.
+pub(crate) struct Evaluations {
+    pub(crate) evaluator: Arc<dyn Evaluator>,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) trace_parent: Option<TraceParent>,
+}
+
+#[tonic::async_trait]
+impl FunctionEvaluator for Evaluations {
+    async fn evaluate_function(
+        &self,
+        request: Request<EvaluateFunctionRequest>,
+    ) -> Result<Response<EvaluateFunctionResponse>, Status> {
+        let arrived = Instant::now();
+        let (metadata, _, request) = request.into_parts();
+        let headers = metadata.into_headers();
+        let request_id = request_id::of(&headers);
+        let span = info_span!(
+            "evaluate",
+            request_id,
+            image = request.image,
+            evaluator = tracing::field::Empty
+        );
+        if let Some(join) = self.trace_parent {
+            join(&span, &headers);
+        }
+        let measured = Measured::new(&request.image, request.resource_list.len(), arrived);
+        let evaluation = Evaluation {
+            image: request.image,
+            tag: request.tag,
+            resource_list: request.resource_list,
+            deadline: deadline::of(&headers, arrived),
+        };
+        let answer = self.answer(evaluation, arrived).instrument(span).await;
+        match answer {
+            Ok(output) => {
+                measured.succeeded(&output);
+                Ok(Response::new(EvaluateFunctionResponse {
+                    resource_list: output.resource_list,
+                    log: output.log,
+                }))
+            }
+            Err(error) => {
+                measured.failed(&error);
+                Err(status::encode(&error.with("request_id", request_id)))
+            }
+        }
+    }
+}
+
+// === impl Evaluations ===
+
+impl Evaluations {
+    async fn answer(
+        &self,
+        evaluation: Evaluation,
+        arrived: Instant,
+    ) -> Result<Output, EvaluationError> {
+        let list_of_failure = self.keep_for_log(&evaluation);
+        let answer = self.evaluate(evaluation).await;
+        let milliseconds = u64::try_from(arrived.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match &answer {
+            Ok(output) => {
+                tracing::Span::current().record("evaluator", output.evaluator);
+                tracing::debug!(
+                    milliseconds,
+                    bytes = output.resource_list.len(),
+                    "evaluated"
+                );
+                if !output.log.is_empty() {
+                    tracing::debug!(log = %String::from_utf8_lossy(&output.log), "function log");
+                }
+            }
+            Err(error) => {
+                let reason = error.reason().as_str();
+                if matches!(error.reason(), Reason::Internal) {
+                    warn!(
+                        reason,
+                        milliseconds,
+                        error = error.message(),
+                        "evaluation failed"
+                    );
+                } else {
+                    info!(
+                        reason,
+                        milliseconds,
+                        error = error.message(),
+                        "evaluation failed"
+                    );
+                }
+                if let Some(list) = list_of_failure {
+                    trace!(resource_list = %String::from_utf8_lossy(&list), "input of the failure");
+                }
+            }
+        }
+        answer
+    }
+
+    async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluationError> {
+        if self.lifecycle.phase() >= Phase::Draining {
+            return Err(draining());
+        }
+        // A bug in one evaluation must not take the connection, and with it everyone else, down.
+        let evaluated = AssertUnwindSafe(self.evaluator.evaluate(evaluation)).catch_unwind();
+        tokio::select! {
+            biased;
+            answer = evaluated => answer.unwrap_or_else(|_| Err(EvaluationError::new(
+                Reason::Internal,
+                "the function runner failed on this request: a bug; its log has the details",
+            ))),
+            () = self.lifecycle.reached(Phase::Stopping) => Err(draining()),
+        }
+    }
+
+    /// Only where the log wants it: it keeps the input's buffer alive.
+    fn keep_for_log(&self, evaluation: &Evaluation) -> Option<Bytes> {
+        tracing::enabled!(tracing::Level::TRACE).then(|| evaluation.resource_list.clone())
+    }
+}
+
+fn draining() -> EvaluationError {
+    EvaluationError::new(
+        Reason::Draining,
+        "the function runner is shutting down: try again, another replica or its successor answers",
+    )
+    .retry_in(std::time::Duration::from_secs(1))
+}

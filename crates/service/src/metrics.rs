@@ -1,0 +1,118 @@
+//! What the server counts.
+
+use std::{sync::OnceLock, time::Instant};
+
+use opentelemetry::{
+    KeyValue, global,
+    metrics::{Counter, Histogram},
+};
+use runner_core::{EvaluationError, Output, Reason};
+
+struct Instruments {
+    evaluations: Counter<u64>,
+    duration: Histogram<f64>,
+    bytes: Counter<u64>,
+}
+
+/// Counts one evaluation when it ends, however it ends.
+pub(crate) struct Measured {
+    function: String,
+    started: Instant,
+    told: bool,
+}
+
+fn instruments() -> &'static Instruments {
+    static INSTRUMENTS: OnceLock<Instruments> = OnceLock::new();
+    INSTRUMENTS.get_or_init(|| {
+        let meter = global::meter("function-runner");
+        Instruments {
+            evaluations: meter
+                .u64_counter("function_runner.evaluations")
+                .with_description("Evaluations that ended")
+                .build(),
+            duration: meter
+                .f64_histogram("function_runner.evaluation.duration")
+                .with_unit("s")
+                .with_description("From a request's arrival to its answer")
+                .build(),
+            bytes: meter
+                .u64_counter("function_runner.bytes")
+                .with_unit("By")
+                .with_description("Resource lists received and sent")
+                .build(),
+        }
+    })
+}
+
+// === impl Measured ===
+
+impl Measured {
+    pub(crate) fn new(image: &str, bytes: usize, started: Instant) -> Self {
+        instruments()
+            .bytes
+            .add(bytes as u64, &[KeyValue::new("direction", "in")]);
+        Self {
+            function: name(image).to_owned(),
+            started,
+            told: false,
+        }
+    }
+
+    pub(crate) fn succeeded(mut self, output: &Output) {
+        let bytes = output.resource_list.len() as u64;
+        instruments()
+            .bytes
+            .add(bytes, &[KeyValue::new("direction", "out")]);
+        self.tell(output.evaluator.to_owned(), "ok");
+    }
+
+    pub(crate) fn failed(mut self, error: &EvaluationError) {
+        if matches!(error.reason(), Reason::FunctionNotFound | Reason::BadImage) {
+            // Names that a client made up must not become time series.
+            "unknown".clone_into(&mut self.function);
+        }
+        let evaluator = error.fact("evaluator").unwrap_or("none").to_owned();
+        self.tell(evaluator, error.reason().as_str());
+    }
+
+    fn tell(&mut self, evaluator: String, outcome: &'static str) {
+        self.told = true;
+        let runtime = KeyValue::new("runtime", evaluator);
+        let outcome = KeyValue::new("outcome", outcome);
+        let elapsed = self.started.elapsed().as_secs_f64();
+        instruments()
+            .duration
+            .record(elapsed, &[runtime.clone(), outcome.clone()]);
+        let function = KeyValue::new("function", std::mem::take(&mut self.function));
+        instruments()
+            .evaluations
+            .add(1, &[function, runtime, outcome]);
+    }
+}
+
+impl Drop for Measured {
+    fn drop(&mut self) {
+        if !self.told {
+            self.tell("none".to_owned(), Reason::Cancelled.as_str());
+        }
+    }
+}
+
+/// An image's last path part, without tag and digest.
+fn name(image: &str) -> &str {
+    let path = image.split('@').next().unwrap_or(image);
+    let last = path.rsplit('/').next().unwrap_or(path);
+    last.split(':').next().unwrap_or(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_named_without_origin_and_version() {
+        assert_eq!(name("ghcr.io/x/set-namespace:v0.4.1"), "set-namespace");
+        assert_eq!(name("localhost:5000/fn@sha256:00"), "fn");
+        assert_eq!(name("fn"), "fn");
+    }
+}

@@ -1,0 +1,187 @@
+//! The listening server.
+
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+
+use runner_core::Evaluator;
+use runner_proto::{DESCRIPTORS, evaluator::function_evaluator_server::FunctionEvaluatorServer};
+use tokio::net::TcpListener;
+use tonic::{codec::CompressionEncoding, transport::server::TcpIncoming};
+
+use crate::{
+    Health, Lifecycle, TraceParent, evaluations::Evaluations, lifecycle::Phase,
+    too_large::TooLargeLayer,
+};
+
+/// Clients hold one connection for ever: find out when the other side is gone.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A list of the default limit fits into a stream's window: no round trips while it is sent.
+const STREAM_WINDOW: u32 = 8 << 20;
+const CONNECTION_WINDOW: u32 = 64 << 20;
+
+/// Once drained, this long for the last answers to leave.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// How to serve.
+#[derive(Default)]
+pub struct ServerOptions {
+    /// The largest message, both ways.
+    pub message_limit: usize,
+    /// Joins evaluations to their callers' traces.
+    pub trace_parent: Option<TraceParent>,
+    /// Serves TLS instead of plaintext.
+    #[cfg(feature = "tls")]
+    pub tls: Option<Tls>,
+}
+
+/// PEM texts of a TLS server.
+#[cfg(feature = "tls")]
+#[derive(Clone)]
+pub struct Tls {
+    /// Its certificate chain.
+    pub certificate: Vec<u8>,
+    /// Its private key.
+    pub key: Vec<u8>,
+    /// Whoever calls must show a certificate of this authority.
+    pub client_ca: Option<Vec<u8>>,
+}
+
+/// A server that holds its port.
+pub struct Server {
+    listener: TcpListener,
+    router: tonic::transport::server::Router<
+        tower::layer::util::Stack<TooLargeLayer, tower::layer::util::Identity>,
+    >,
+    lifecycle: Lifecycle,
+}
+
+/// Why a server cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The address is taken, or not ours.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A certificate or key makes no sense.
+    #[cfg(feature = "tls")]
+    #[error("cannot use the TLS certificate or key: {0}")]
+    Tls(#[source] tonic::transport::Error),
+    /// The descriptor set is broken.
+    #[error("cannot offer reflection: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+    /// Serving ended.
+    #[error("cannot serve: {0}")]
+    Serve(#[source] tonic::transport::Error),
+}
+
+// === impl ServerOptions ===
+
+impl ServerOptions {
+    fn builder(self) -> Result<tonic::transport::Server, ServerError> {
+        let builder = tonic::transport::Server::builder()
+            .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+            .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
+        #[cfg(feature = "tls")]
+        if let Some(tls) = self.tls {
+            return builder.tls_config(tls.config()).map_err(ServerError::Tls);
+        }
+        Ok(builder)
+    }
+}
+
+// === impl Tls ===
+
+#[cfg(feature = "tls")]
+impl Tls {
+    fn config(self) -> tonic::transport::ServerTlsConfig {
+        use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+        let identity = Identity::from_pem(self.certificate, self.key);
+        let config = ServerTlsConfig::new().identity(identity);
+        match self.client_ca {
+            Some(ca) => config.client_ca_root(Certificate::from_pem(ca)),
+            None => config,
+        }
+    }
+}
+
+// === impl Server ===
+
+impl Server {
+    /// Takes the port and makes everything ready to serve an evaluator.
+    pub async fn bind(
+        address: SocketAddr,
+        evaluator: Arc<dyn Evaluator>,
+        lifecycle: Lifecycle,
+        options: ServerOptions,
+    ) -> Result<Self, ServerError> {
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|source| ServerError::Listen { address, source })?;
+        let limit = options.message_limit;
+        let evaluations = Evaluations {
+            evaluator,
+            lifecycle: lifecycle.clone(),
+            trace_parent: options.trace_parent,
+        };
+        let evaluations = FunctionEvaluatorServer::new(evaluations)
+            .max_decoding_message_size(limit)
+            .max_encoding_message_size(limit)
+            // Never sent: compressing costs more time than a cluster's network does.
+            .accept_compressed(CompressionEncoding::Gzip);
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(DESCRIPTORS)
+        };
+        let router = options
+            .builder()?
+            .layer(TooLargeLayer { limit })
+            .add_service(evaluations)
+            .add_service(Health::server(lifecycle.clone()))
+            .add_service(reflection().build_v1()?)
+            .add_service(reflection().build_v1alpha()?);
+        Ok(Self {
+            listener,
+            router,
+            lifecycle,
+        })
+    }
+
+    /// Where it listens: the real port where port 0 was asked for.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until the lifecycle drains; then accepts nothing, finishes what runs, and returns.
+    pub async fn serve(self) -> Result<(), ServerError> {
+        let lifecycle = self.lifecycle;
+        let drain = {
+            let lifecycle = lifecycle.clone();
+            async move { lifecycle.reached(Phase::Draining).await }
+        };
+        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        let served = self.router.serve_with_incoming_shutdown(incoming, drain);
+        // Connections of clients that never let go do not outlive the grace period.
+        let cut_off = async {
+            lifecycle.reached(Phase::Stopping).await;
+            tokio::time::sleep(LINGER).await;
+        };
+        first(served, cut_off)
+            .await
+            .map_or(Ok(()), |served| served.map_err(ServerError::Serve))
+    }
+}
+
+async fn first<T>(work: impl Future<Output = T>, limit: impl Future<Output = ()>) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = limit => None,
+    }
+}
