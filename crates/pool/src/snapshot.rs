@@ -153,7 +153,7 @@ impl PodStatus {
 impl PodState {
     fn of(pod: &Pod) -> Self {
         match (&pod.parting, pod.life) {
-            (Parting::Asked(_) | Parting::Seen, _) => Self::Deleting,
+            (Parting::Asked(_) | Parting::Conflicted(_) | Parting::Seen, _) => Self::Deleting,
             (_, Life::Creating) => Self::Creating,
             (_, Life::Starting) => Self::Starting,
             (_, Life::Ready) => Self::Ready,

@@ -178,8 +178,14 @@ impl Fleet {
 
     /// Notes that a pod is used.
     pub(crate) fn touch(&mut self, at: usize, step: &mut Step<'_>) {
-        self.pods[at].last_used = Some(step.now);
         self.note_if_behind(at, step);
+        let again = step.now + step.ledger.limits.step(self.settings().ttl);
+        let pod = &mut self.pods[at];
+        pod.last_used = Some(step.now);
+        // A call may outlast the TTL: others must see in time that the pod is used.
+        step.ledger
+            .agenda
+            .no_later(&mut pod.wake, again, Due::Pod(self.id, pod.key));
     }
 
     fn note_if_behind(&mut self, at: usize, step: &mut Step<'_>) {

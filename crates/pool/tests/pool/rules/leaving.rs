@@ -23,7 +23,8 @@ fn an_idle_pod_goes_after_its_functions_own_ttl() {
     let first = world.warm(&short);
     let second = world.warm(&long);
     let delete = world.pass(secs(61)).delete();
-    assert_eq!((delete.name, delete.why), (first.name, Leave::Idle));
+    assert_eq!((&delete.name, delete.why), (&first.name, Leave::Idle));
+    world.gone(&first);
     assert_eq!(world.pass(secs(540)).delete().name, second.name);
 }
 
