@@ -8,6 +8,7 @@ use memchr::memchr_iter;
 
 use crate::collector::Collector;
 use crate::error::{ScanError, Stop};
+use crate::lines::{LineNumbers, at_column_0};
 use crate::yaml;
 
 /// What a line that starts at column 0 is.
@@ -28,8 +29,13 @@ enum Line<'a> {
 #[derive(Debug)]
 struct Block {
     is_wanted: bool,
-    line: usize,
     start: usize,
+}
+
+struct Reader<'a, 'c> {
+    list: &'a [u8],
+    lines: LineNumbers<'a>,
+    collector: &'c mut Collector,
 }
 
 pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
@@ -37,55 +43,62 @@ pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
     if memchr_iter(b'\r', list).any(|at| list.get(at + 1) != Some(&b'\n')) {
         return Err(Stop::Unsure);
     }
-    let breaks = memchr_iter(b'\n', list).map(|at| at + 1);
-    let mut lines = (1..).zip(std::iter::once(0).chain(breaks));
-    let mut block = prologue(list, &mut lines)?;
-    while let Some((line, start)) = lines.next() {
-        match Line::of(list.get(start..).unwrap_or_default()) {
+    let mut reader = Reader {
+        list,
+        lines: LineNumbers::new(list),
+        collector,
+    };
+    let mut block = prologue(list)?;
+    for start in at_column_0(list, block.start) {
+        match Line::of(list, start) {
             Line::Within | Line::Entry => {}
             Line::Unsure => return Err(Stop::Unsure),
             Line::Marker => {
-                block.read(list, start, collector)?;
-                return epilogue(list, lines);
+                reader.block(&block, start)?;
+                return epilogue(list, start);
             }
             Line::Key(key) => {
-                block.read(list, start, collector)?;
-                block = Block::new(key, line, start);
+                reader.block(&block, start)?;
+                block = Block::new(key, start);
             }
         }
     }
-    block.read(list, list.len(), collector)
+    reader.block(&block, list.len())
 }
 
 /// Finds the first key, after comments and at most one bare marker.
-fn prologue(list: &[u8], lines: &mut impl Iterator<Item = (usize, usize)>) -> Result<Block, Stop> {
+fn prologue(list: &[u8]) -> Result<Block, Stop> {
     let mut is_marked = false;
-    for (line, start) in lines {
-        let content = line_at(list, start);
-        match Line::of(content) {
+    for (start, content) in lines_from(list, 0) {
+        match Line::of(list, start) {
             Line::Within if is_bare(content) => {}
             Line::Marker if !is_marked && content.starts_with(b"---") => is_marked = true,
-            Line::Key(key) => return Ok(Block::new(key, line, start)),
+            Line::Key(key) => return Ok(Block::new(key, start)),
             _ => return Err(Stop::Unsure),
         }
     }
     Err(Stop::Unsure)
 }
 
-/// Makes sure that no second document follows.
-fn epilogue(list: &[u8], lines: impl Iterator<Item = (usize, usize)>) -> Result<(), Stop> {
-    for (_, start) in lines {
-        let content = line_at(list, start);
-        if !is_bare(content) && Line::of(content) != Line::Marker {
+/// Makes sure that nothing follows the marker at `start` but more of them.
+fn epilogue(list: &[u8], start: usize) -> Result<(), Stop> {
+    for (start, content) in lines_from(list, start) {
+        if !is_bare(content) && Line::of(list, start) != Line::Marker {
             return Err(Stop::Unsure);
         }
     }
     Ok(())
 }
 
-fn line_at(list: &[u8], start: usize) -> &[u8] {
-    let rest = list.get(start..).unwrap_or_default();
-    rest.split(|&byte| byte == b'\n').next().unwrap_or_default()
+/// All lines from `first` on, with where they start.
+fn lines_from(list: &[u8], first: usize) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut start = first;
+    let rest = list.get(first..).unwrap_or_default();
+    rest.split(|&byte| byte == b'\n').map(move |line| {
+        let this = start;
+        start += line.len() + 1;
+        (this, line)
+    })
 }
 
 /// Whether a line holds at most white space and a comment.
@@ -96,23 +109,24 @@ fn is_bare(line: &[u8]) -> bool {
 // === impl Block ===
 
 impl Block {
-    fn new(key: &[u8], line: usize, start: usize) -> Self {
+    fn new(key: &[u8], start: usize) -> Self {
         let is_wanted = matches!(key, b"apiVersion" | b"kind" | b"results");
-        Self {
-            is_wanted,
-            line,
-            start,
-        }
+        Self { is_wanted, start }
     }
+}
 
-    /// Parses the block, which goes up to `end`, if anything in it matters.
-    fn read(&self, list: &[u8], end: usize, collector: &mut Collector) -> Result<(), Stop> {
-        if !self.is_wanted {
+// === impl Reader ===
+
+impl Reader<'_, '_> {
+    /// Parses a block that goes up to `end`, if anything in it matters.
+    fn block(&mut self, block: &Block, end: usize) -> Result<(), Stop> {
+        if !block.is_wanted {
             return Ok(());
         }
-        let block = list.get(self.start..end).unwrap_or_default();
-        let text = yaml::text(block).map_err(|_| Stop::Unsure)?;
-        yaml::read(text, self.line, collector).map_err(|error| match error {
+        let bytes = self.list.get(block.start..end).unwrap_or_default();
+        let text = yaml::text(bytes).map_err(|_| Stop::Unsure)?;
+        let line = self.lines.line_at(block.start);
+        yaml::read(text, line, self.collector).map_err(|error| match error {
             // Its anchors may be elsewhere, its flow collections may end elsewhere.
             ScanError::Syntax { .. } => Stop::Unsure,
             error => error.into(),
@@ -123,18 +137,22 @@ impl Block {
 // === impl Line ===
 
 impl<'a> Line<'a> {
-    fn of(rest: &'a [u8]) -> Self {
+    fn of(list: &'a [u8], start: usize) -> Self {
+        let rest = list.get(start..).unwrap_or_default();
         match rest {
             [] | [b' ' | b'\t' | b'\n' | b'\r' | b'#', ..] => Self::Within,
-            [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..] => Self::marker(rest),
+            [b'-', b'-', b'-', after @ ..] | [b'.', b'.', b'.', after @ ..] => Self::marker(after),
             [b'-'] | [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] => Self::Entry,
             [first, ..] if first.is_ascii_alphanumeric() => Self::key(rest),
             _ => Self::Unsure,
         }
     }
 
-    fn marker(rest: &'a [u8]) -> Self {
-        let after = line_at(rest, 3);
+    fn marker(after: &'a [u8]) -> Self {
+        let after = after
+            .split(|&byte| byte == b'\n')
+            .next()
+            .unwrap_or_default();
         let is_apart = matches!(after.first(), None | Some(b' ' | b'\t' | b'\r'));
         if is_apart && is_bare(after) {
             Self::Marker

@@ -13,6 +13,8 @@ use place::{Key, Place, Slot};
 
 const KINDS: &[&str] = &["ResourceList"];
 const API_VERSIONS: &[&str] = &["config.kubernetes.io/v1", "config.kubernetes.io/v1alpha1"];
+/// More than fit in any list that says something with each.
+const MAX_RESULTS: usize = 1 << 17;
 /// As much of a wrong value as an error quotes.
 const QUOTED_CHARS: usize = 80;
 
@@ -78,7 +80,7 @@ impl Collector {
         let (place, merged) = (frame.place, frame.merged);
         match frame.slot.take() {
             _ if step == Step::End => drop(self.frames.pop()),
-            _ if frame.is_sequence => self.entry(place, merged, step),
+            _ if frame.is_sequence => self.entry(place, merged, step)?,
             None => {
                 let slot = match &step {
                     Step::Text(key) => Slot::of(place, key),
@@ -145,7 +147,10 @@ impl Collector {
         Ok(())
     }
 
-    fn entry(&mut self, place: Place, merged: bool, step: Step<'_>) {
+    fn entry(&mut self, place: Place, merged: bool, step: Step<'_>) -> Result<(), ScanError> {
+        if self.results.len() == MAX_RESULTS {
+            return Err(ScanError::TooComplex { detail: "results" });
+        }
         match (place, step) {
             (place, Step::Map) if merged => self.enter(place, false, true),
             (Place::Results, Step::Map) => {
@@ -161,6 +166,7 @@ impl Collector {
             }
             (_, step) => self.ignore(&step),
         }
+        Ok(())
     }
 
     fn value(

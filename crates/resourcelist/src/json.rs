@@ -5,10 +5,9 @@
 
 mod string;
 
-use memchr::memchr_iter;
-
 use crate::collector::Collector;
 use crate::error::Stop;
+use crate::lines::LineNumbers;
 use crate::step::Step;
 
 /// More than a result nests where the collector looks at it, but for merge keys in merge keys.
@@ -18,8 +17,7 @@ pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
     let mut reader = Reader {
         list,
         at: 0,
-        line: 1,
-        counted: 0,
+        lines: LineNumbers::new(list),
         depth: 0,
         collector,
     };
@@ -33,9 +31,7 @@ pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
 struct Reader<'a, 'c> {
     list: &'a [u8],
     at: usize,
-    /// The line that `counted` is on; it follows `at` whenever a line is needed.
-    line: usize,
-    counted: usize,
+    lines: LineNumbers<'a>,
     depth: usize,
     collector: &'c mut Collector,
 }
@@ -116,10 +112,8 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn step(&mut self, step: Step<'a>) -> Result<(), Stop> {
-        let passed = self.list.get(self.counted..self.at).unwrap_or_default();
-        self.line += memchr_iter(b'\n', passed).count();
-        self.counted = self.at;
-        Ok(self.collector.step(step, self.line)?)
+        let line = self.lines.line_at(self.at);
+        Ok(self.collector.step(step, line)?)
     }
 
     /// The first byte of the next token, which is not consumed.

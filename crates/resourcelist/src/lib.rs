@@ -18,6 +18,7 @@ mod block;
 mod collector;
 mod error;
 mod json;
+mod lines;
 mod result;
 mod step;
 mod yaml;

@@ -1,11 +1,12 @@
 //! Reads YAML of any layout, event by event, and keeps the parser inside bounds.
 
-use memchr::{memchr, memchr_iter, memchr3_iter};
+use memchr::{memchr, memchr3_iter};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 
 use crate::anchors::Anchors;
 use crate::collector::Collector;
 use crate::error::ScanError;
+use crate::lines::LineNumbers;
 use crate::step::Step;
 
 /// Deeper than this no reader in the field follows.
@@ -17,7 +18,7 @@ const MAX_FLOW_BYTES: usize = 1 << 18;
 /// Checks that bytes can be read as YAML at all.
 pub(crate) fn text(list: &[u8]) -> Result<&str, ScanError> {
     let not_text = |at, detail| ScanError::NotText {
-        line: 1 + lines_before(list, at),
+        line: LineNumbers::new(list).line_at(at),
         detail,
     };
     let text =
@@ -27,11 +28,6 @@ pub(crate) fn text(list: &[u8]) -> Result<&str, ScanError> {
         // The parser takes a NUL for the end of its input.
         Some(at) => Err(not_text(at, "a NUL byte")),
     }
-}
-
-pub(crate) fn lines_before(list: &[u8], at: usize) -> usize {
-    list.get(..at)
-        .map_or(0, |before| memchr_iter(b'\n', before).count())
 }
 
 /// Reads the one document of `text` into `collector`; `first_line` is the number of its first line.

@@ -84,6 +84,16 @@ fn anchored_content_beyond_the_tape_is_refused_only_when_used() {
     );
 }
 
+#[test]
+fn more_results_than_anyone_reads_are_refused() {
+    let block = format!("{HEAD}results:\n{}", "- a\n".repeat(1 << 18));
+    let json = format!("{{\"results\":[{}1]}}", "1,".repeat(1 << 18));
+    for list in [block, json] {
+        let error = scan(list.as_bytes()).unwrap_err();
+        assert_eq!(error, ScanError::TooComplex { detail: "results" });
+    }
+}
+
 #[rstest]
 #[case::flow_sequences("x: ", "[", "")]
 #[case::flow_mappings("x: ", "{a: ", "")]
@@ -93,6 +103,7 @@ fn anchored_content_beyond_the_tape_is_refused_only_when_used() {
 #[case::flow_keys("x: ", "[[a]: ", "]")]
 #[case::one_long_flow("x: [", "a, ", "")]
 #[case::pairs("x: {", "a: b, ", "")]
+#[case::collections_as_keys("x: [", "[a]: b, ", "]")]
 #[case::words("x: ", "a ", "")]
 #[case::words_in_flow("x: [[", "a\n ", "")]
 #[case::blank_lines("x: |\n", " \n", "")]
@@ -118,7 +129,7 @@ fn anchored_content_beyond_the_tape_is_refused_only_when_used() {
 #[case::backslashes("{\"a\":\"", "\\", "")]
 fn nothing_takes_more_than_linear_time(#[case] head: &str, #[case] unit: &str, #[case] tail: &str) {
     // Quadratic time would be minutes at this length.
-    let times = (1 << 20) / unit.len();
+    let times = (1 << 18) / unit.len();
     let list = format!(
         "{head}{}{}",
         unit.repeat(times),
