@@ -38,6 +38,12 @@ pub struct Testbed {
     pub(crate) programs: Programs,
 }
 
+/// The permission to use the cluster, until it is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    _lock: File,
+}
+
 // === impl Testbed ===
 
 impl Testbed {
@@ -119,6 +125,20 @@ impl Testbed {
             settings,
             programs,
         })
+    }
+
+    /// A turn on the cluster beside others. Waits while a test that disturbs it has the sole one.
+    pub fn shared_turn(&self) -> Result<Turn> {
+        let file = File::create(self.layout.tests_lock())?;
+        file.lock_shared()?;
+        Ok(Turn { _lock: file })
+    }
+
+    /// A turn alone, for a test that disturbs what others rely on.
+    pub fn sole_turn(&self) -> Result<Turn> {
+        let file = File::create(self.layout.tests_lock())?;
+        file.lock()?;
+        Ok(Turn { _lock: file })
     }
 
     /// The way into the cluster, as its administrator.

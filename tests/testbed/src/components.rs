@@ -52,6 +52,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) programs: &'a Programs,
 }
 
+const KUBELET_PORT: u16 = 10250;
 const PROXY_HEALTH_PORT: u16 = 10256;
 
 // === impl Component ===
@@ -134,8 +135,10 @@ impl Component {
             Self::Proxy => answers_ok(NODE, PROXY_HEALTH_PORT, "/livez"),
             Self::Dns => answers_ok(DNS, 8181, "/ready"),
             Self::Kubelet => {
+                // The node's state alone may be what the last kubelet said.
                 let node = format!("node/{NODE_NAME}");
-                around.kubectl(&["wait", "--for=condition=Ready", &node, "--timeout=2s"])
+                connects(NODE, KUBELET_PORT)
+                    && around.kubectl(&["wait", "--for=condition=Ready", &node, "--timeout=2s"])
             }
             // The node becomes ready, and accounts appear, only if these two do their work.
             Self::ControllerManager | Self::Scheduler => true,

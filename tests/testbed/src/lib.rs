@@ -30,7 +30,7 @@ mod registries;
 mod residue;
 mod settings;
 
-pub use bed::Testbed;
+pub use bed::{Testbed, Turn};
 pub use components::Component;
 pub use images::push_images;
 pub use layout::Layout;

@@ -1,0 +1,53 @@
+//! A client as Porch is one.
+
+use anyhow::Result;
+use runner_proto::evaluator::{
+    EvaluateFunctionRequest, EvaluateFunctionResponse,
+    function_evaluator_client::FunctionEvaluatorClient,
+};
+use tonic::transport::Channel;
+
+use crate::wait::LIMIT;
+
+/// A connection that is made when the first call needs it.
+pub fn connect(address: &str) -> Result<FunctionEvaluatorClient<Channel>> {
+    let channel = Channel::from_shared(format!("http://{address}"))?
+        .connect_timeout(LIMIT)
+        .timeout(LIMIT)
+        .connect_lazy();
+    Ok(FunctionEvaluatorClient::new(channel))
+}
+
+/// One evaluation.
+pub async fn evaluate(
+    client: &mut FunctionEvaluatorClient<Channel>,
+    image: &str,
+    resource_list: impl Into<Vec<u8>>,
+) -> Result<EvaluateFunctionResponse, tonic::Status> {
+    let request = EvaluateFunctionRequest {
+        resource_list: resource_list.into().into(),
+        image: image.to_owned(),
+        ..EvaluateFunctionRequest::default()
+    };
+    client
+        .evaluate_function(request)
+        .await
+        .map(tonic::Response::into_inner)
+}
+
+/// A resource list with this configuration and as many ConfigMaps as wanted.
+#[must_use]
+pub fn resource_list(config: &[(&str, &str)], items: usize) -> String {
+    let mut text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n".to_owned();
+    text.push_str("functionConfig:\n  apiVersion: v1\n  kind: ConfigMap\n");
+    text.push_str("  metadata:\n    name: config\n  data:\n");
+    for (key, value) in config {
+        text.push_str(&format!("    {key}: {value}\n"));
+    }
+    text.push_str("items:\n");
+    for item in 0..items {
+        text.push_str("- apiVersion: v1\n  kind: ConfigMap\n");
+        text.push_str(&format!("  metadata:\n    name: item-{item}\n"));
+    }
+    text
+}

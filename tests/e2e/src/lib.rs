@@ -1,0 +1,21 @@
+//! What the tests on a real cluster share: a stage of their own, waits with limits, pods made by
+//! hand, and the runner as a process.
+//!
+//! A test says `on_cluster(async |stage| …)`. It gets a namespace nobody else uses; when it fails,
+//! what the cluster knows about that namespace is printed before it is deleted. Tests run beside
+//! each other, except those that break the cluster, which say `on_disturbed_cluster`.
+//!
+//! Without a cluster these tests fail and say how to start one; they are never skipped.
+
+mod evaluate;
+mod pods;
+mod report;
+mod runner;
+mod stage;
+mod wait;
+
+pub use evaluate::{connect, evaluate, resource_list};
+pub use pods::{FunctionPod, Injection};
+pub use runner::Runner;
+pub use stage::{Stage, on_cluster, on_disturbed_cluster};
+pub use wait::{LIMIT, eventually};

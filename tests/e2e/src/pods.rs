@@ -1,0 +1,217 @@
+//! A function pod and its service, made by hand: what the runner makes, without the runner.
+
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::{
+    Api, ResourceExt,
+    api::PostParams,
+    runtime::{conditions::is_pod_running, wait::await_condition},
+};
+use serde_json::{Value, json};
+
+use crate::{Stage, wait::LIMIT};
+
+const PORT: u16 = 9446;
+
+/// How the wrapper gets into the pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Injection {
+    /// An init container copies it, as the default template has always done.
+    InitContainer,
+    /// Its image is mounted.
+    ImageVolume,
+}
+
+/// A function pod and its service.
+pub struct FunctionPod {
+    pods: Api<Pod>,
+    name: String,
+    address: String,
+}
+
+// === impl FunctionPod ===
+
+impl FunctionPod {
+    /// Creates both; nothing need be ready when this returns.
+    pub async fn create(
+        stage: &Stage,
+        name: &str,
+        image: &str,
+        entrypoint: &[&str],
+        injection: Injection,
+    ) -> Self {
+        Self::create_with(stage, name, pod(stage, name, image, entrypoint, injection)).await
+    }
+
+    /// The same with a pull secret.
+    pub async fn create_private(
+        stage: &Stage,
+        name: &str,
+        image: &str,
+        entrypoint: &[&str],
+        secret: &str,
+    ) -> Self {
+        let mut pod = pod(stage, name, image, entrypoint, Injection::InitContainer);
+        pod["spec"]["imagePullSecrets"] = json!([{"name": secret}]);
+        Self::create_with(stage, name, pod).await
+    }
+
+    async fn create_with(stage: &Stage, name: &str, pod: Value) -> Self {
+        let pods = stage.api::<Pod>();
+        let pod = serde_json::from_value(pod).expect("a pod");
+        pods.create(&PostParams::default(), &pod)
+            .await
+            .expect("the cluster takes the pod");
+        let service = serde_json::from_value(json!({
+            "metadata": {"name": name},
+            "spec": {
+                "selector": {"fn.kpt.dev/image": name},
+                "ports": [{"port": PORT, "targetPort": PORT, "protocol": "TCP"}],
+            },
+        }))
+        .expect("a service");
+        let service = stage
+            .api::<Service>()
+            .create(&PostParams::default(), &service)
+            .await
+            .expect("the cluster takes the service");
+        let cluster_ip = service
+            .spec
+            .and_then(|spec| spec.cluster_ip)
+            .expect("a ClusterIP");
+        Self {
+            pods,
+            name: name.to_owned(),
+            address: format!("{cluster_ip}:{PORT}"),
+        }
+    }
+
+    /// Host and port of the service.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Waits until the kubelet says that it is ready.
+    pub async fn ready(&self) -> Pod {
+        let ready = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
+            pod.is_some_and(|pod| condition(pod, "Ready").as_deref() == Some("True"))
+        });
+        self.within_limit("ready", ready).await
+    }
+
+    /// Waits until its containers run.
+    pub async fn running(&self) -> Pod {
+        let running = await_condition(self.pods.clone(), &self.name, is_pod_running());
+        self.within_limit("running", running).await
+    }
+
+    /// Waits until the function's container waits for this reason, such as `ErrImagePull`.
+    pub async fn waiting_because(&self, reason: &str) -> Pod {
+        let waits = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
+            pod.and_then(waiting_reason)
+                .is_some_and(|waits| waits == reason)
+        });
+        self.within_limit(reason, waits).await
+    }
+
+    /// The pod as the API server has it now.
+    pub async fn now(&self) -> Pod {
+        self.pods.get(&self.name).await.expect("the pod is there")
+    }
+
+    /// The id of the function's container, once it has one.
+    pub async fn container(&self) -> String {
+        let pod = self.running().await;
+        let status = pod
+            .status
+            .and_then(|status| status.container_statuses)
+            .unwrap_or_default();
+        let container = status
+            .into_iter()
+            .find_map(|container| container.container_id);
+        container.expect("a running container has an id")
+    }
+
+    async fn within_limit(
+        &self,
+        what: &str,
+        wait: impl Future<Output = Result<Option<Pod>, kube::runtime::wait::Error>>,
+    ) -> Pod {
+        match tokio::time::timeout(LIMIT, wait).await {
+            Ok(Ok(Some(pod))) => pod,
+            Ok(outcome) => panic!("pod {} was to be {what}: {outcome:?}", self.name),
+            Err(_) => {
+                let pod = self.now().await;
+                panic!(
+                    "pod {} was to be {what}, is {:?}",
+                    pod.name_any(),
+                    pod.status
+                )
+            }
+        }
+    }
+}
+
+fn condition(pod: &Pod, kind: &str) -> Option<String> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    let found = conditions
+        .iter()
+        .find(|condition| condition.type_ == kind)?;
+    Some(found.status.clone())
+}
+
+fn waiting_reason(pod: &Pod) -> Option<&str> {
+    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
+    containers
+        .first()?
+        .state
+        .as_ref()?
+        .waiting
+        .as_ref()?
+        .reason
+        .as_deref()
+}
+
+/// The default template, filled in as the runner fills it in.
+fn pod(stage: &Stage, name: &str, image: &str, entrypoint: &[&str], injection: Injection) -> Value {
+    const TOOLS: &str = "/wrapper-server-tools";
+    let (program, volume, init) = match injection {
+        Injection::InitContainer => (
+            TOOLS.to_owned(),
+            json!({"name": "wrapper-server-tools", "emptyDir": {}}),
+            json!([{
+                "name": "copy-wrapper-server",
+                "image": stage.wrapper_image(),
+                "command": ["cp", "-a", "/home/nonroot/wrapper-server/.", TOOLS],
+                "volumeMounts": [{"name": "wrapper-server-tools", "mountPath": TOOLS}],
+            }]),
+        ),
+        Injection::ImageVolume => (
+            format!("{TOOLS}/home/nonroot/wrapper-server"),
+            json!({"name": "wrapper-server-tools", "image": {"reference": stage.wrapper_image()}}),
+            json!([]),
+        ),
+    };
+    let mut arguments = vec!["--port", "9446", "--max-request-body-size", "6291456", "--"];
+    arguments.extend(entrypoint);
+    json!({
+        "metadata": {"name": name, "labels": {"fn.kpt.dev/image": name}},
+        "spec": {
+            "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 1,
+            "initContainers": init,
+            "containers": [{
+                "name": "function",
+                "image": image,
+                "command": [format!("{program}/wrapper-server")],
+                "args": arguments,
+                "ports": [{"containerPort": PORT}],
+                "readinessProbe": {"exec": {"command": [
+                    format!("{program}/grpc-health-probe"), "-addr", "localhost:9446",
+                ]}},
+                "volumeMounts": [{"name": "wrapper-server-tools", "mountPath": TOOLS}],
+            }],
+            "volumes": [volume],
+        },
+    })
+}

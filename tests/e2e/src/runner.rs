@@ -1,0 +1,131 @@
+//! The runner as a process outside the cluster, which it reaches by kubeconfig.
+
+use std::{
+    fs::{self, File},
+    net::{Ipv4Addr, TcpListener},
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{
+    net::TcpStream,
+    process::{Child, Command},
+};
+
+use crate::{Stage, wait::eventually};
+
+/// A runner on a free port; it ends with this value.
+pub struct Runner {
+    child: Child,
+    port: u16,
+    log: PathBuf,
+    _scratch: tempfile::TempDir,
+}
+
+// === impl Runner ===
+
+impl Runner {
+    /// Starts it for the stage's namespace with more flags, and waits until it listens.
+    pub async fn start(stage: &Stage, flags: &[&str]) -> Self {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let functions = scratch.path().join("functions");
+        fs::create_dir(&functions).expect("a directory for functions");
+        let log = scratch.path().join("log");
+        let output = File::create(&log).expect("a log");
+        let port = free_port();
+        let child = Command::new(program("function-runner"))
+            .arg(format!("--port={port}"))
+            .arg(format!("--pod-namespace={}", stage.namespace()))
+            .arg(format!("--functions={}", functions.display()))
+            .args(flags)
+            .env("KUBECONFIG", stage.bed().kubeconfig())
+            .env("WRAPPER_SERVER_IMAGE", stage.wrapper_image())
+            .env("OTEL_METRICS_EXPORTER", "none")
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().expect("a second handle"))
+            .stderr(output)
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the runner starts");
+        let mut runner = Self {
+            child,
+            port,
+            log,
+            _scratch: scratch,
+        };
+        eventually("a listening runner", async || {
+            let ended = runner
+                .child
+                .try_wait()
+                .expect("the runner can be waited for");
+            assert!(
+                ended.is_none(),
+                "the runner ended ({ended:?}):\n{}",
+                runner.log()
+            );
+            TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+                .await
+                .is_ok()
+        })
+        .await;
+        runner
+    }
+
+    /// Host and port it listens on.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// What it has printed by now.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Asks it to end and returns how it did.
+    pub async fn stop(mut self) -> std::process::ExitStatus {
+        let pid = self
+            .child
+            .id()
+            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(pid) = pid {
+            // Its exit has not been waited for, so the number is still its own.
+            kill_process(pid, Signal::TERM).expect("the runner can be signalled");
+        }
+        self.child
+            .wait()
+            .await
+            .expect("the runner can be waited for")
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("=== the runner's log ===\n{}", self.log());
+        }
+    }
+}
+
+/// A binary of this workspace, which lies beside the directory of this test's own program.
+fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("a program knows where it is");
+    let target = own
+        .parent()
+        .and_then(Path::parent)
+        .expect("target/PROFILE/deps/test");
+    let program = target.join(name);
+    assert!(
+        program.exists(),
+        "{} is not built; `make test` builds it",
+        program.display()
+    );
+    program
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("an address").port()
+}

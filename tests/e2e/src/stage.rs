@@ -1,0 +1,162 @@
+//! A namespace of the test's own on the test bed, for as long as the test runs.
+
+use std::{
+    future::Future,
+    panic,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::{
+    Api, Client, Config, Resource,
+    api::{DeleteParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    core::NamespaceResourceScope,
+};
+use serde_json::json;
+use testbed::{Testbed, Turn};
+
+use crate::{report, wait::eventually};
+
+/// What a test gets.
+#[derive(Clone)]
+pub struct Stage {
+    bed: Arc<Testbed>,
+    client: Client,
+    namespace: String,
+    _turn: Arc<Turn>,
+}
+
+/// Runs a test beside others.
+pub fn on_cluster<Test, Running>(test: Test)
+where
+    Test: FnOnce(Stage) -> Running,
+    Running: Future<Output = ()> + Send + 'static,
+{
+    play(test, Testbed::shared_turn);
+}
+
+/// Runs a test alone, because it breaks what others rely on.
+pub fn on_disturbed_cluster<Test, Running>(test: Test)
+where
+    Test: FnOnce(Stage) -> Running,
+    Running: Future<Output = ()> + Send + 'static,
+{
+    play(test, Testbed::sole_turn);
+}
+
+fn play<Test, Running>(test: Test, turn: impl FnOnce(&Testbed) -> anyhow::Result<Turn>)
+where
+    Test: FnOnce(Stage) -> Running,
+    Running: Future<Output = ()> + Send + 'static,
+{
+    let bed = Testbed::running().unwrap_or_else(|error| panic!("{error:#}"));
+    let turn = turn(&bed).expect("the lock of the tests can be taken");
+    // An earlier test of this process has done it, perhaps.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+    runtime.block_on(async {
+        let stage = Stage::set(bed, turn).await;
+        // A task of its own, so that its panic ends here and the stage can be cleared.
+        let outcome = tokio::spawn(test(stage.clone())).await;
+        if outcome.is_err() {
+            report::print(&stage).await;
+        }
+        stage.clear().await;
+        if let Err(failure) = outcome {
+            panic::resume_unwind(failure.into_panic());
+        }
+    });
+}
+
+// === impl Stage ===
+
+impl Stage {
+    async fn set(bed: Testbed, turn: Turn) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let namespace = format!("e2e-{}-{number}", std::process::id());
+        let client = client(&bed).await;
+        let fresh = json!({"metadata": {"name": namespace, "labels": {"krm-e2e": "true"}}});
+        let fresh: Namespace = serde_json::from_value(fresh).expect("a namespace");
+        Api::all(client.clone())
+            .create(&PostParams::default(), &fresh)
+            .await
+            .expect("the cluster takes a namespace");
+        let stage = Self {
+            bed: Arc::new(bed),
+            client,
+            namespace,
+            _turn: Arc::new(turn),
+        };
+        // Until the controller has made it, no pod is admitted.
+        let accounts = stage.api::<ServiceAccount>();
+        eventually("the default service account", async || {
+            accounts
+                .get_opt("default")
+                .await
+                .is_ok_and(|account| account.is_some())
+        })
+        .await;
+        stage
+    }
+
+    /// The test bed, for its registries and faults.
+    #[must_use]
+    pub fn bed(&self) -> &Testbed {
+        &self.bed
+    }
+
+    /// The way to the API server, as administrator.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The test's own namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Objects of one kind in the test's own namespace.
+    #[must_use]
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client(), &self.namespace)
+    }
+
+    /// An image of the open registry, as `functions/count` or `bad/sleep`.
+    #[must_use]
+    pub fn image(&self, name: &str) -> String {
+        format!("{}/{name}:v1", self.bed.open_registry())
+    }
+
+    /// The image with the wrapper.
+    #[must_use]
+    pub fn wrapper_image(&self) -> String {
+        format!("{}/wrapper-server:v1", self.bed.open_registry())
+    }
+
+    async fn clear(&self) {
+        let namespaces: Api<Namespace> = Api::all(self.client());
+        let at_once = DeleteParams::default().grace_period(0);
+        if let Err(error) = namespaces.delete(&self.namespace, &at_once).await {
+            eprintln!("cannot delete namespace {}: {error}", self.namespace);
+        }
+    }
+}
+
+async fn client(bed: &Testbed) -> Client {
+    let kubeconfig = Kubeconfig::read_from(bed.kubeconfig()).expect("a kubeconfig");
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .expect("a usable kubeconfig");
+    Client::try_from(config).expect("a client")
+}
