@@ -200,7 +200,7 @@ fn a_collector_receives_metrics_when_the_process_ends() {
         ],
     );
     let metrics = collector.metrics();
-    assert_eq!(metrics.len(), 9);
+    assert_eq!(metrics.len(), metrics::documented().len());
     let duration = metrics
         .iter()
         .find(|metric| metric.name == "function_runner.evaluation.duration")
