@@ -1,0 +1,90 @@
+//! `ServiceTemplate`: what the service in front of a function's pods looks like.
+
+use std::borrow::Cow;
+
+use k8s_openapi::{
+    NamespaceResourceScope, api::core::v1::ServiceSpec,
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::{Resource, core::TypeMeta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{GROUP, VERSION};
+
+/// A template for services. It has `template` where other objects have `spec`, as a `PodTemplate`
+/// does, which is why nothing here is derived from a spec.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct ServiceTemplate {
+    /// The object's own group, version and kind.
+    #[serde(flatten)]
+    pub types: Option<TypeMeta>,
+    /// The object's own metadata.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    /// What a service is made from.
+    pub template: ServiceTemplateSpec,
+}
+
+/// What a service is made from.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub struct ServiceTemplateSpec {
+    /// Labels and annotations of the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "super::schema::any_object")]
+    pub metadata: Option<ObjectMeta>,
+    /// The service itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<ServiceSpec>,
+}
+
+// === impl ServiceTemplate ===
+
+impl ServiceTemplate {
+    /// A template of that name.
+    #[must_use]
+    pub fn new(name: &str, template: ServiceTemplateSpec) -> Self {
+        let types = TypeMeta {
+            api_version: format!("{GROUP}/{VERSION}"),
+            kind: Self::kind(&()).into_owned(),
+        };
+        let metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        };
+        Self {
+            types: Some(types),
+            metadata,
+            template,
+        }
+    }
+}
+
+impl Resource for ServiceTemplate {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        "ServiceTemplate".into()
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        GROUP.into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        VERSION.into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        "servicetemplates".into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,115 @@
+//! Which objects an API server takes by our definitions: the same that installations have always
+//! written, and no others.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::collections::BTreeMap;
+
+use runner_config::objects::crd_documents;
+use serde::Deserialize;
+use serde_json::Value;
+use validator::{admit, check_structure};
+
+#[path = "schema/validator.rs"]
+mod validator;
+
+#[derive(Deserialize)]
+struct Case {
+    title: String,
+    kind: String,
+    /// A part of the complaint; none: the object is taken.
+    #[serde(default)]
+    refused: Option<String>,
+    object: Value,
+}
+
+/// The schemas by kind.
+fn schemas() -> BTreeMap<String, Value> {
+    crd_documents()
+        .into_iter()
+        .map(|(_, document)| {
+            let definition: Value = serde_saphyr::from_str(&document).unwrap();
+            let version = &definition["spec"]["versions"][0];
+            assert_eq!(version["name"], "v1alpha1");
+            let kind = definition["spec"]["names"]["kind"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            (kind, version["schema"]["openAPIV3Schema"].clone())
+        })
+        .collect()
+}
+
+#[test]
+fn objects_are_taken_or_refused_as_they_always_were() {
+    let schemas = schemas();
+    let cases: Vec<Case> = serde_saphyr::from_str(include_str!("schema/cases.yaml")).unwrap();
+    let mut wrong = Vec::new();
+    for Case {
+        title,
+        kind,
+        refused,
+        mut object,
+    } in cases
+    {
+        let complaints = admit(&mut object, &schemas[&kind]).join("; ");
+        let as_expected = match &refused {
+            Some(says) => complaints.contains(says.as_str()),
+            None => complaints.is_empty(),
+        };
+        if !as_expected {
+            wrong.push(format!("{title}: expected {refused:?}, got {complaints:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn schemas_are_structural() {
+    for (kind, schema) in schemas() {
+        let flaws = check_structure(&schema);
+        assert!(flaws.is_empty(), "{kind}: {flaws:#?}");
+    }
+}
+
+#[test]
+fn what_is_taken_is_understood() {
+    let schemas = schemas();
+    let cases: Vec<Case> = serde_saphyr::from_str(include_str!("schema/cases.yaml")).unwrap();
+    for Case {
+        title,
+        kind,
+        mut object,
+        ..
+    } in cases.into_iter().filter(|case| case.refused.is_none())
+    {
+        admit(&mut object, &schemas[&kind]);
+        let understood = match kind.as_str() {
+            // An object without a spec is taken, and told so in its status.
+            "FunctionConfig" if object.get("spec").is_none() => continue,
+            "FunctionConfig" => {
+                serde_json::from_value::<runner_config::objects::FunctionConfig>(object).map(drop)
+            }
+            _ => {
+                serde_json::from_value::<runner_config::objects::ServiceTemplate>(object).map(drop)
+            }
+        };
+        assert!(understood.is_ok(), "{title}: {understood:?}");
+    }
+}
+
+#[test]
+fn defaults_are_filled_in() {
+    let spec = serde_json::json!({"image": "fn", "podExecutor": {}});
+    let mut object = serde_json::json!({
+        "apiVersion": "config.porch.kpt.dev/v1alpha1",
+        "kind": "FunctionConfig",
+        "metadata": {"name": "fn"},
+        "spec": spec,
+    });
+    assert_eq!(
+        admit(&mut object, &schemas()["FunctionConfig"]),
+        Vec::<String>::new()
+    );
+    assert_eq!(object["spec"]["podExecutor"]["timeToLive"], "30m");
+}
