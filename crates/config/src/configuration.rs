@@ -99,32 +99,25 @@ impl Configuration {
 
     /// Replaces what all objects say.
     pub fn replace_objects(&self, declarations: impl IntoIterator<Item = Declaration>) {
-        let objects = declarations
-            .into_iter()
-            .map(|said| (said.source.clone(), said))
-            .collect();
-        let mut sources = self.sources();
-        if sources.objects != objects {
-            sources.objects = objects;
-            self.swap(&sources);
-        }
+        self.update_objects(|objects| {
+            let now = declarations
+                .into_iter()
+                .map(|said| (said.source.clone(), said))
+                .collect();
+            let changed = *objects != now;
+            *objects = now;
+            changed
+        });
     }
 
-    /// Replaces what one object says.
-    pub fn apply_object(&self, declaration: Declaration) {
+    /// Changes what objects say, with one new table for all of it; none if the change says that
+    /// there was none.
+    pub(crate) fn update_objects(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<Source, Declaration>) -> bool,
+    ) {
         let mut sources = self.sources();
-        if sources.objects.get(&declaration.source) != Some(&declaration) {
-            sources
-                .objects
-                .insert(declaration.source.clone(), declaration);
-            self.swap(&sources);
-        }
-    }
-
-    /// Forgets what an object said.
-    pub fn remove_object(&self, object: &Source) {
-        let mut sources = self.sources();
-        if sources.objects.remove(object).is_some() {
+        if change(&mut sources.objects) {
             self.swap(&sources);
         }
     }

@@ -10,20 +10,25 @@
 //! A lookup hashes the image's name and takes no lock. A source that goes bad keeps what it said
 //! last and is named in [`Table::problems`]. Nothing here runs a function or starts a pod.
 
+mod client;
 mod configuration;
 mod declaration;
 mod duration;
 mod files;
+pub mod objects;
 mod problem;
+mod reconcile;
 mod settings;
 mod table;
 #[cfg(test)]
 mod testing;
 
+pub use client::{ClusterOptions, ConnectError, connect};
 pub use configuration::{Configuration, Reload, ReloadError};
 pub use declaration::{Age, BinaryDeclaration, Declaration, PodDeclaration};
 pub use duration::{BadDuration, parse_duration};
 pub use files::{ConfigError, FileOptions};
 pub use problem::{Problem, Severity, Source};
-pub use settings::{PodSettings, Resources};
+pub use reconcile::{Follow, Progress, declaration};
+pub use settings::PodSettings;
 pub use table::{Executable, Row, Runtime, Table};

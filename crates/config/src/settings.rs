@@ -1,10 +1,10 @@
 //! How a function's pods are kept: the settings that override the runner's own defaults.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use serde::Deserialize;
+use k8s_openapi::api::core::v1::ResourceRequirements;
 
-use crate::Source;
+use crate::{Source, objects::TemplateOverrides};
 
 /// Settings of one function's pods. What is `None` is the runner's default; cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,32 +15,44 @@ pub struct PodSettings {
     pub max_pods: Option<u32>,
     /// How many requests may wait for a pod before another is started; never zero.
     pub max_queue: Option<u32>,
-    /// Resources of the function's container, from the file.
-    pub resources: Option<Arc<Resources>>,
+    /// What differs from the pod template. The file's `resources` are those of the container here.
+    pub overrides: Option<Arc<TemplateOverrides>>,
     /// Who says so.
     pub source: Option<Source>,
 }
 
-/// Container resources as the pod cache file writes them: names to quantities.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct Resources {
-    /// What the scheduler sets aside.
-    pub requests: BTreeMap<String, String>,
-    /// What the container may use.
-    pub limits: BTreeMap<String, String>,
+// === impl PodSettings ===
+
+impl PodSettings {
+    /// The resources of the function's container, where they are set.
+    #[must_use]
+    pub fn resources(&self) -> Option<&ResourceRequirements> {
+        self.overrides
+            .as_ref()?
+            .container
+            .as_ref()?
+            .resources
+            .as_ref()
+    }
 }
 
-// === impl Resources ===
+/// The first resource whose quantity Kubernetes would refuse.
+pub(crate) fn malformed_quantity(resources: &ResourceRequirements) -> Option<(&str, &str)> {
+    let lists = [&resources.requests, &resources.limits];
+    lists
+        .into_iter()
+        .flatten()
+        .flatten()
+        .find(|(_, quantity)| !is_quantity(&quantity.0))
+        .map(|(name, quantity)| (name.as_str(), quantity.0.as_str()))
+}
 
-impl Resources {
-    /// The first `resource: quantity` that Kubernetes would refuse.
-    pub(crate) fn malformed(&self) -> Option<(&str, &str)> {
-        self.requests
-            .iter()
-            .chain(&self.limits)
-            .find(|(_, quantity)| !is_quantity(quantity))
-            .map(|(name, quantity)| (name.as_str(), quantity.as_str()))
+/// A count where zero means "not set", as it always did in these places.
+pub(crate) fn count(value: i64) -> Result<Option<u32>, String> {
+    match u32::try_from(value) {
+        Ok(0) => Ok(None),
+        Ok(count) => Ok(Some(count)),
+        Err(_) => Err(format!("{value} is not a count")),
     }
 }
 

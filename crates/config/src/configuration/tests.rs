@@ -169,11 +169,9 @@ fn the_pod_cache_file_sets_what_it_names() {
         .pod_settings(&"ghcr.io/x/fn:v0.2.0".parse().unwrap());
     assert_eq!(settings.time_to_live, Some(Duration::from_secs(5400)));
     assert_eq!((settings.max_queue, settings.max_pods), (Some(2), None));
-    let resources = settings.resources.unwrap();
-    assert_eq!(
-        (&*resources.requests["cpu"], &*resources.limits["memory"]),
-        ("1", "256Mi")
-    );
+    let resources = settings.resources().unwrap();
+    assert_eq!(resources.requests.as_ref().unwrap()["cpu"].0, "1");
+    assert_eq!(resources.limits.as_ref().unwrap()["memory"].0, "256Mi");
 }
 
 #[tokio::test]
@@ -241,18 +239,17 @@ fn objects_come_and_go() {
     let mut changes = configuration.watch();
     let said = object("o").image("fn").binary("fn", &["v1"]).0;
 
-    configuration.apply_object(said.clone());
+    configuration.replace_objects([said.clone()]);
     assert!(has_binary(&configuration, "fn:v1"));
     assert!(changes.has_changed().unwrap());
     changes.mark_unchanged();
 
-    configuration.apply_object(said.clone());
+    configuration.replace_objects([said]);
     assert!(
         !changes.has_changed().unwrap(),
         "saying the same again builds nothing"
     );
 
-    configuration.remove_object(&said.source);
+    configuration.replace_objects([]);
     assert!(!has_binary(&configuration, "fn:v1"));
-    configuration.remove_object(&said.source);
 }

@@ -2,12 +2,17 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use k8s_openapi::api::core::v1::ResourceRequirements;
 use runner_core::ImageReference;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::{ConfigError, Parsed, yaml};
-use crate::{PodSettings, Resources, Source, parse_duration};
+use crate::{
+    PodSettings, Source,
+    objects::{ContainerOverrides, TemplateOverrides},
+    parse_duration, settings,
+};
 
 /// One image to keep warm.
 #[derive(Clone, Debug)]
@@ -23,7 +28,7 @@ struct Entry {
     time_to_live: Option<Spanned<String>>,
     max_waitlist_length: Option<Spanned<i64>>,
     max_parallel_pods_per_function: Option<Spanned<i64>>,
-    resources: Option<Spanned<Resources>>,
+    resources: Option<Spanned<ResourceRequirements>>,
 }
 
 const FIELDS: [&str; 5] = [
@@ -48,7 +53,11 @@ pub(super) fn parse(
             for item in items {
                 item.warn_of_unknown(&FIELDS, file, &mut parsed.problems);
                 if let Some(resources) = item.field("resources") {
-                    resources.warn_of_unknown(&["requests", "limits"], file, &mut parsed.problems);
+                    resources.warn_of_unknown(
+                        &["requests", "limits", "claims"],
+                        file,
+                        &mut parsed.problems,
+                    );
                 }
             }
             yaml::parse(text, file)?
@@ -96,7 +105,7 @@ impl Entry {
             None => None,
         };
         if let Some(resources) = &self.resources
-            && let Some((name, quantity)) = resources.value.malformed()
+            && let Some((name, quantity)) = settings::malformed_quantity(&resources.value)
         {
             let message = format!("resources: {name}: {quantity:?} is not a Kubernetes quantity");
             return Err(yaml::malformed(file, resources.referenced.line(), message));
@@ -109,26 +118,32 @@ impl Entry {
                 file,
             )?,
             max_queue: count("maxWaitlistLength", self.max_waitlist_length, file)?,
-            resources: self.resources.map(|resources| Arc::new(resources.value)),
+            overrides: self
+                .resources
+                .map(|resources| Arc::new(of_container(resources.value))),
             source: Some(file.at_line(line)),
         };
         Ok(PodCacheEntry { image, settings })
     }
 }
 
-/// A count where zero means "not set", as it always did in these files.
+fn of_container(resources: ResourceRequirements) -> TemplateOverrides {
+    let container = ContainerOverrides {
+        resources: Some(resources),
+        ..Default::default()
+    };
+    TemplateOverrides {
+        container: Some(container),
+        ..Default::default()
+    }
+}
+
 fn count(
     field: &str,
     value: Option<Spanned<i64>>,
     file: &Source,
 ) -> Result<Option<u32>, ConfigError> {
     let Some(value) = value else { return Ok(None) };
-    match u32::try_from(value.value) {
-        Ok(0) => Ok(None),
-        Ok(count) => Ok(Some(count)),
-        Err(_) => {
-            let message = format!("{field}: {} is not a count", value.value);
-            Err(yaml::malformed(file, value.referenced.line(), message))
-        }
-    }
+    settings::count(value.value)
+        .map_err(|why| yaml::malformed(file, value.referenced.line(), format!("{field}: {why}")))
 }

@@ -1,0 +1,129 @@
+//! Finding the cluster: inside one, by `KUBECONFIG`, or by the user's own file.
+
+use std::path::PathBuf;
+
+use kube::{
+    Client, Config,
+    config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError},
+};
+
+/// Which cluster to use. The default is the one this process runs in or is pointed at.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterOptions {
+    /// A kubeconfig file, before everything else.
+    pub kubeconfig: Option<PathBuf>,
+    /// A context of the kubeconfig file other than its current one.
+    pub context: Option<String>,
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nothing says where a cluster is.
+    #[error(
+        "no Kubernetes cluster is configured: run inside a cluster or set KUBECONFIG, or turn the pod runtime off with --disable-runtimes=pod"
+    )]
+    NoCluster,
+    /// The kubeconfig file cannot be used.
+    #[error("cannot use the kubeconfig: {0}")]
+    Kubeconfig(#[from] KubeconfigError),
+    /// The environment of a pod is incomplete.
+    #[error("cannot use the cluster this runs in: {0}")]
+    InCluster(#[from] InClusterError),
+    /// The configuration makes no client.
+    #[error("cannot set up the Kubernetes client: {0}")]
+    Client(#[source] kube::Error),
+}
+
+/// Where a cluster is described, in the order of preference.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    File(PathBuf),
+    Environment,
+    InCluster,
+    Home,
+}
+
+/// A client for the cluster, without talking to it yet.
+pub async fn connect(options: &ClusterOptions) -> Result<Client, ConnectError> {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let home = std::env::home_dir().is_some_and(|home| home.join(".kube/config").is_file());
+    let place = find(options, set, home).ok_or(ConnectError::NoCluster)?;
+    let context = KubeConfigOptions {
+        context: options.context.clone(),
+        ..KubeConfigOptions::default()
+    };
+    let config = match place {
+        Place::InCluster => Config::incluster()?,
+        Place::File(path) => {
+            Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &context).await?
+        }
+        Place::Environment | Place::Home => Config::from_kubeconfig(&context).await?,
+    };
+    Client::try_from(config).map_err(ConnectError::Client)
+}
+
+fn find(options: &ClusterOptions, set: impl Fn(&str) -> bool, home: bool) -> Option<Place> {
+    if let Some(path) = &options.kubeconfig {
+        return Some(Place::File(path.clone()));
+    }
+    if set("KUBECONFIG") {
+        return Some(Place::Environment);
+    }
+    // Who names a context means a file, even inside a cluster.
+    if set("KUBERNETES_SERVICE_HOST") && options.context.is_none() {
+        return Some(Place::InCluster);
+    }
+    home.then_some(Place::Home)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const CLUSTER: &str = "KUBERNETES_SERVICE_HOST";
+
+    #[rstest]
+    #[case::nothing(None, None, &[], false, None)]
+    #[case::home(None, None, &[], true, Some(Place::Home))]
+    #[case::pod(None, None, &[CLUSTER], true, Some(Place::InCluster))]
+    #[case::context_in_a_pod(None, Some("c"), &[CLUSTER], true, Some(Place::Home))]
+    #[case::environment(None, None, &["KUBECONFIG", CLUSTER], true, Some(Place::Environment))]
+    #[case::flag(Some("f"), None, &["KUBECONFIG"], true, Some(Place::File("f".into())))]
+    fn the_most_explicit_place_is_used(
+        #[case] kubeconfig: Option<&str>,
+        #[case] context: Option<&str>,
+        #[case] environment: &[&str],
+        #[case] home: bool,
+        #[case] place: Option<Place>,
+    ) {
+        let options = ClusterOptions {
+            kubeconfig: kubeconfig.map(PathBuf::from),
+            context: context.map(str::to_owned),
+        };
+        assert_eq!(
+            find(&options, |name| environment.contains(&name), home),
+            place
+        );
+    }
+
+    #[test]
+    fn without_a_cluster_both_ways_out_are_named() {
+        let message = ConnectError::NoCluster.to_string();
+        assert!(message.contains("KUBECONFIG") && message.contains("--disable-runtimes=pod"));
+    }
+
+    #[tokio::test]
+    async fn a_context_that_does_not_exist_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "apiVersion: v1\nkind: Config\ncontexts: []\n").unwrap();
+        let options = ClusterOptions {
+            kubeconfig: Some(file.path().to_owned()),
+            context: Some("nowhere".to_owned()),
+        };
+        let error = connect(&options).await.err().unwrap().to_string();
+        assert!(error.contains("nowhere"), "{error}");
+    }
+}

@@ -1,0 +1,297 @@
+//! Following the `FunctionConfig` objects of one namespace: what they say goes into the table, what
+//! is wrong with them goes into their status.
+//!
+//! ```text
+//! watch ─→ declarations ─→ Configuration ─→ problems ─→ status patches
+//! ```
+//!
+//! Needs `get`, `list`, `watch` and `patch` on `functionconfigs` and `patch` on their status. With
+//! less, the files still work and one warning says what is missing.
+
+use std::collections::BTreeMap;
+
+use futures::{Stream, StreamExt, stream};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ApiResource, DynamicObject},
+    runtime::{WatchStreamExt, watcher},
+};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
+
+use crate::{
+    Configuration, Severity, Source,
+    configuration::{Metrics, Outcome},
+    objects::FunctionConfig,
+};
+
+mod declare;
+mod status;
+mod trouble;
+
+pub use declare::declaration;
+use status::{Report, Write};
+
+/// The finalizer that earlier runners put on every object and only they would remove.
+const OLD_FINALIZER: &str = "config.porch.kpt.dev/functionconfig-function-runner";
+/// How many events that came together make one table.
+const BATCH: usize = 512;
+
+/// Keeps objects followed; dropping it ends that.
+#[derive(Debug)]
+#[must_use = "dropping it ends the watch"]
+pub struct Follow {
+    progress: watch::Receiver<Progress>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+/// How far following has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The API server has not answered yet.
+    Pending,
+    /// The table holds every object.
+    InStep,
+    /// The cluster has no such objects, or we may not see them: the files are all there is.
+    Unavailable(String),
+}
+
+struct Reconciler {
+    configuration: Configuration,
+    namespace: String,
+    progress: watch::Sender<Progress>,
+    writes: mpsc::UnboundedSender<Write>,
+    metrics: Metrics,
+    known: BTreeMap<Source, Known>,
+    /// What a new list has brought so far; it replaces everything when it is complete.
+    listed: Vec<DynamicObject>,
+    trouble: Option<String>,
+}
+
+/// An object as it was seen last, and what was said about it.
+struct Known {
+    uid: Option<String>,
+    generation: Option<i64>,
+    found: status::Found,
+    reported: Option<Report>,
+}
+
+// === impl Configuration ===
+
+impl Configuration {
+    /// Follows the objects of a namespace until the guard is dropped.
+    pub fn follow_objects(&self, client: Client, namespace: &str) -> Follow {
+        let resource = ApiResource::erase::<FunctionConfig>(&());
+        let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &resource);
+        let (progress, following) = watch::channel(Progress::Pending);
+        let (writes, to_write) = mpsc::unbounded_channel();
+        let reconciler = Reconciler {
+            configuration: self.clone(),
+            namespace: namespace.to_owned(),
+            progress,
+            writes,
+            metrics: Metrics::new(),
+            known: BTreeMap::new(),
+            listed: Vec::new(),
+            trouble: None,
+        };
+        // Objects are taken as they come and read one by one: an object of a shape we do not know
+        // must not keep us from seeing the others.
+        let events = watcher(api.clone(), watcher::Config::default()).default_backoff();
+        let tasks = [
+            tokio::spawn(reconciler.run(events)),
+            tokio::spawn(status::write_all(api, to_write)),
+        ];
+        Follow {
+            progress: following,
+            tasks,
+        }
+    }
+}
+
+// === impl Follow ===
+
+impl Follow {
+    /// How far it has come, and every change of that.
+    #[must_use]
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.clone()
+    }
+}
+
+impl Drop for Follow {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+// === impl Reconciler ===
+
+impl Reconciler {
+    async fn run(
+        mut self,
+        events: impl Stream<Item = watcher::Result<watcher::Event<DynamicObject>>> + Send,
+    ) {
+        let tables = tokio_stream::wrappers::WatchStream::from_changes(self.configuration.watch());
+        // A new table alone can change a status: a binary appeared, an older object went.
+        let mut turns = std::pin::pin!(stream::select(
+            events.ready_chunks(BATCH),
+            tables.map(|_| Vec::new()),
+        ));
+        while let Some(events) = turns.next().await {
+            let mut changed = BTreeMap::new();
+            for event in events {
+                match event {
+                    Ok(event) => self.take(event, &mut changed),
+                    Err(error) => self.fail(&error),
+                }
+            }
+            self.apply(changed);
+            self.report();
+        }
+    }
+
+    /// Notes what an event says; `None` is an object that is gone.
+    fn take(
+        &mut self,
+        event: watcher::Event<DynamicObject>,
+        changed: &mut BTreeMap<Source, Option<DynamicObject>>,
+    ) {
+        match event {
+            watcher::Event::Init => self.listed.clear(),
+            watcher::Event::InitApply(object) => self.listed.push(object),
+            watcher::Event::InitDone => {
+                changed.extend(self.known.keys().map(|gone| (gone.clone(), None)));
+                for object in std::mem::take(&mut self.listed) {
+                    changed.insert(declare::source(&object), self.admit(object));
+                }
+                self.recover();
+            }
+            watcher::Event::Apply(object) => {
+                changed.insert(declare::source(&object), self.admit(object));
+            }
+            watcher::Event::Delete(object) => {
+                changed.insert(declare::source(&object), None);
+            }
+        }
+    }
+
+    /// An object that is being deleted has nothing more to say; what holds it back is let go.
+    fn admit(&self, object: DynamicObject) -> Option<DynamicObject> {
+        if object.metadata.deletion_timestamp.is_none() {
+            return Some(object);
+        }
+        if object
+            .finalizers()
+            .iter()
+            .any(|finalizer| finalizer == OLD_FINALIZER)
+        {
+            let _ = self.writes.send(Write::release(&object));
+        }
+        None
+    }
+
+    fn apply(&mut self, changed: BTreeMap<Source, Option<DynamicObject>>) {
+        let mut declared = Vec::new();
+        for (source, object) in changed {
+            let Some(object) = object else {
+                self.known.remove(&source);
+                declared.push((source, None));
+                continue;
+            };
+            declared.push((source.clone(), Some(declaration(&object))));
+            let reported = self
+                .known
+                .remove(&source)
+                .filter(|known| known.uid == object.metadata.uid)
+                .and_then(|known| known.reported);
+            let known = Known {
+                uid: object.metadata.uid.clone(),
+                generation: object.metadata.generation,
+                found: status::Found::of(&object),
+                reported,
+            };
+            self.known.insert(source, known);
+        }
+        self.configuration.update_objects(|objects| {
+            let mut changed = false;
+            for (source, said) in declared {
+                changed |= objects.get(&source) != said.as_ref();
+                match said {
+                    Some(said) => objects.insert(source, said),
+                    None => objects.remove(&source),
+                };
+            }
+            changed
+        });
+    }
+
+    /// Tells objects what became of them, where they do not say so already.
+    fn report(&mut self) {
+        let table = self.configuration.table();
+        let mut errors: BTreeMap<&Source, Vec<&str>> = BTreeMap::new();
+        for problem in table.problems() {
+            if problem.severity == Severity::Error {
+                errors
+                    .entry(&problem.source)
+                    .or_default()
+                    .push(&problem.message);
+            }
+        }
+        for (source, known) in &mut self.known {
+            let error = errors.get(source).map(|messages| messages.join("; "));
+            let report = Report {
+                generation: known.generation,
+                error,
+            };
+            if known.reported.as_ref() == Some(&report) {
+                continue;
+            }
+            // Another replica, or ourselves before a restart, may have said it. Beyond that we do
+            // not look at what is there: two replicas of two minds would overwrite each other
+            // without end.
+            if known.reported.is_some() || !known.found.says(&report) {
+                let _ = self
+                    .writes
+                    .send(Write::status(source, known.uid.as_deref(), &report));
+            }
+            let outcome = if report.error.is_some() {
+                Outcome::Rejected
+            } else {
+                Outcome::Applied
+            };
+            self.metrics.reloaded(source.kind(), outcome);
+            known.reported = Some(report);
+        }
+    }
+
+    fn fail(&mut self, error: &watcher::Error) {
+        let why = trouble::explain(error, &self.namespace);
+        if trouble::is_lasting(error) {
+            self.progress
+                .send_replace(Progress::Unavailable(why.clone()));
+        }
+        // A watch that merely ends is begun again at once and is nobody's business.
+        if self.trouble.as_ref() != Some(&why) && !trouble::is_routine(error) {
+            tracing::warn!("{why}");
+            self.trouble = Some(why);
+        }
+    }
+
+    fn recover(&mut self) {
+        if self.trouble.take().is_some() {
+            tracing::info!(
+                namespace = self.namespace,
+                "FunctionConfig objects are followed again"
+            );
+        }
+        self.progress.send_replace(Progress::InStep);
+    }
+}
+
+#[cfg(test)]
+mod tests;

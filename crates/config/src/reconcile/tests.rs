@@ -1,0 +1,356 @@
+use rstest::rstest;
+use runner_core::ImageReference;
+use serde_json::{Value, json};
+use server::{ApiServer, State, Verb};
+
+use super::*;
+use crate::{Table, testing::*};
+
+mod server;
+
+fn binary(path: &str) -> Value {
+    json!({"image": "fn", "binaryExecutor": {"path": path, "tags": ["v1"]}})
+}
+
+fn binary_of(table: &Table) -> Option<String> {
+    let image = ImageReference::qualified("fn:v1", DEFAULT_PREFIX).unwrap();
+    let name = |path: &std::path::Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    table
+        .executable(&image, None)
+        .map(|found| name(&found.path))
+}
+
+async fn until(configuration: &Configuration, condition: impl Fn(&Table) -> bool) {
+    let mut changes = configuration.watch();
+    let wait = async {
+        while !condition(&configuration.table()) {
+            changes.changed().await.unwrap();
+        }
+    };
+    if tokio::time::timeout(std::time::Duration::from_secs(300), wait)
+        .await
+        .is_err()
+    {
+        panic!("the table never came: {:#?}", configuration.table());
+    }
+}
+
+async fn reach(follow: &Follow, wanted: impl Fn(&Progress) -> bool) {
+    let mut progress = follow.progress();
+    let limit = std::time::Duration::from_secs(300);
+    tokio::time::timeout(limit, progress.wait_for(wanted))
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+fn error_of(state: &State, name: &str) -> Option<String> {
+    state.objects.get(name)?["status"]["error"]
+        .as_str()
+        .map(str::to_owned)
+}
+
+fn observed(state: &State, name: &str) -> Option<i64> {
+    state.objects.get(name)?["status"]["functionRunnerObservedGeneration"].as_i64()
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_take_effect_and_edits_are_seen_and_acknowledged() {
+    let fixture = Fixture::new().binaries(&["one", "two"]);
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put("o", binary("one"));
+    let follow = configuration.follow_objects(server.client(), "fns");
+    reach(&follow, |progress| *progress == Progress::InStep).await;
+    assert_eq!(binary_of(&configuration.table()).as_deref(), Some("one"));
+    server.until(|state| observed(state, "o") == Some(1)).await;
+
+    server.put("o", binary("two"));
+    until(&configuration, |table| {
+        binary_of(table).as_deref() == Some("two")
+    })
+    .await;
+    server.until(|state| observed(state, "o") == Some(2)).await;
+
+    server.delete("o");
+    until(&configuration, |table| binary_of(table).is_none()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_our_two_fields_of_the_status_are_written() {
+    let configuration = Fixture::new().configuration();
+    let server = ApiServer::new();
+    server.put("o", binary("missing"));
+    server.touch("o", |object| {
+        object["status"] = json!({"apiServerObservedGeneration": 7});
+    });
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    server.until(|state| !state.patches.is_empty()).await;
+
+    let state = server.state();
+    let (verb, name, patch) = &state.patches[0];
+    assert_eq!((*verb, name.as_str()), (Verb::PatchStatus, "o"));
+    let fields: Vec<&String> = patch["status"].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["error", "functionRunnerObservedGeneration"]);
+    assert_eq!(
+        state.objects["o"]["status"]["apiServerObservedGeneration"],
+        7
+    );
+    assert!(
+        error_of(&state, "o")
+            .unwrap()
+            .contains("missing cannot be used")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_younger_of_two_is_told_of_the_older_until_that_goes() {
+    let fixture = Fixture::new().binaries(&["one", "two"]);
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put("older", binary("one"));
+    server.put("younger", binary("two"));
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    server
+        .until(|state| error_of(state, "younger").is_some())
+        .await;
+    let error = error_of(&server.state(), "younger").unwrap();
+    assert!(
+        error.contains("already configured by the older FunctionConfig fns/older"),
+        "{error}"
+    );
+    assert_eq!(error_of(&server.state(), "older"), None);
+    assert_eq!(binary_of(&configuration.table()).as_deref(), Some("one"));
+
+    server.delete("older");
+    server
+        .until(|state| error_of(state, "younger").is_none())
+        .await;
+    assert_eq!(binary_of(&configuration.table()).as_deref(), Some("two"));
+}
+
+#[tokio::test]
+async fn a_binary_that_appears_ends_the_error() {
+    let fixture = Fixture::new();
+    let configuration = fixture.configuration();
+    let _reload = configuration.spawn_reload().unwrap();
+    let server = ApiServer::new();
+    server.put("o", binary("one"));
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    server.until(|state| error_of(state, "o").is_some()).await;
+    let _fixture = fixture.binaries(&["one"]);
+    server.until(|state| error_of(state, "o").is_none()).await;
+}
+
+#[rstest]
+#[case::duration(json!({"podExecutor": {"timeToLive": "1 day", "maxParallelExecutions": 3}}), "podExecutor.timeToLive: malformed duration \"1 day\"")]
+#[case::count(json!({"podExecutor": {"preferredMaxQueueLength": -1, "maxParallelExecutions": 3}}), "podExecutor.preferredMaxQueueLength: -1 is not a count")]
+#[case::quantity(json!({"podExecutor": {"maxParallelExecutions": 3, "templateOverrides": {"container": {"resources": {"limits": {"memory": "1GB"}}}}}}), "memory: \"1GB\" is not")]
+#[tokio::test(start_paused = true)]
+async fn a_bad_field_is_told_and_the_others_hold(#[case] spec: Value, #[case] says: &str) {
+    let configuration = Fixture::new().configuration();
+    let server = ApiServer::new();
+    let mut spec = spec;
+    spec["image"] = json!("fn");
+    server.put("o", spec);
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    server
+        .until(|state| error_of(state, "o").is_some_and(|error| error.contains(says)))
+        .await;
+    let image = ImageReference::qualified("fn:v9", DEFAULT_PREFIX).unwrap();
+    assert_eq!(configuration.table().pod_settings(&image).max_pods, Some(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_of_another_shape_does_not_hide_the_others() {
+    let fixture = Fixture::new().binaries(&["one"]);
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put("a-strange-one", json!({"image": ["fn"]}));
+    server.put("b-empty-one", Value::Null);
+    server.put("c-good-one", binary("one"));
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    server
+        .until(|state| observed(state, "c-good-one").is_some())
+        .await;
+    assert_eq!(binary_of(&configuration.table()).as_deref(), Some("one"));
+    server
+        .until(|state| error_of(state, "a-strange-one").is_some())
+        .await;
+    server
+        .until(|state| error_of(state, "b-empty-one").is_some())
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_being_deleted_loses_its_effect_and_the_old_finalizer() {
+    let fixture = Fixture::new().binaries(&["one"]);
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put("o", binary("one"));
+    server.touch("o", |object| {
+        object["metadata"]["finalizers"] = json!([OLD_FINALIZER, "example.com/other"]);
+    });
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    until(&configuration, |table| binary_of(table).is_some()).await;
+
+    server.delete("o");
+    until(&configuration, |table| binary_of(table).is_none()).await;
+    let left = json!(["example.com/other"]);
+    server
+        .until(|state| state.objects["o"]["metadata"]["finalizers"] == left)
+        .await;
+    server.touch("o", |object| object["metadata"]["finalizers"] = json!([]));
+    assert!(server.state().objects.is_empty());
+}
+
+#[rstest]
+#[case::no_such_objects(404, "install the definitions in deploy/crds")]
+#[case::not_allowed(403, "grant get, list, watch and patch on functionconfigs")]
+#[tokio::test(start_paused = true)]
+async fn without_objects_the_files_work_until_there_are_some(
+    #[case] code: u16,
+    #[case] says: &str,
+) {
+    let fixture = Fixture::new()
+        .binaries(&["file", "object"])
+        .config("functions: [{function: file, images: ['fn:v1']}]");
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put("o", binary("object"));
+    server.refuse(Verb::List, code);
+    let follow = configuration.follow_objects(server.client(), "fns");
+    reach(
+        &follow,
+        |progress| matches!(progress, Progress::Unavailable(why) if why.contains(says)),
+    )
+    .await;
+    assert_eq!(binary_of(&configuration.table()).as_deref(), Some("file"));
+
+    server.permit(Verb::List);
+    reach(&follow, |progress| *progress == Progress::InStep).await;
+    assert_eq!(binary_of(&configuration.table()).as_deref(), Some("object"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_permission_for_the_status_objects_still_take_effect() {
+    let fixture = Fixture::new().binaries(&["one", "two"]);
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put("o", binary("one"));
+    server.refuse(Verb::PatchStatus, 403);
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    until(&configuration, |table| {
+        binary_of(table).as_deref() == Some("one")
+    })
+    .await;
+    server.put("o", binary("two"));
+    until(&configuration, |table| {
+        binary_of(table).as_deref() == Some("two")
+    })
+    .await;
+    assert!(server.state().patches.is_empty());
+}
+
+#[rstest]
+#[case::closed(ApiServer::drop_watches)]
+#[case::too_old(ApiServer::compact)]
+#[tokio::test(start_paused = true)]
+async fn what_changed_while_the_watch_was_down_is_seen(#[case] interrupt: fn(&ApiServer)) {
+    let fixture = Fixture::new().binaries(&["one", "two"]);
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put("gone", json!({"image": "other", "podExecutor": {}}));
+    server.put("o", binary("one"));
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    server.until(|state| observed(state, "o").is_some()).await;
+
+    for verb in [Verb::List, Verb::Watch, Verb::PatchStatus] {
+        server.refuse(verb, 0);
+    }
+    interrupt(&server);
+    server.put("o", binary("two"));
+    server.delete("gone");
+    for verb in [Verb::List, Verb::Watch, Verb::PatchStatus] {
+        server.permit(verb);
+    }
+    until(&configuration, |table| {
+        binary_of(table).as_deref() == Some("two")
+    })
+    .await;
+    until(&configuration, |table| table.len() == 1).await;
+    server.until(|state| observed(state, "o") == Some(2)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_written_once_the_api_server_is_back() {
+    let configuration = Fixture::new().configuration();
+    let server = ApiServer::new();
+    server.put("o", binary("missing"));
+    server.refuse(Verb::PatchStatus, 500);
+    let follow = configuration.follow_objects(server.client(), "fns");
+    reach(&follow, |progress| *progress == Progress::InStep).await;
+    server.permit(Verb::PatchStatus);
+    server.until(|state| error_of(state, "o").is_some()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_status_says_already_is_not_written_again() {
+    let fixture = Fixture::new().binaries(&["one"]);
+    let server = ApiServer::new();
+    server.put("o", binary("one"));
+    let first = fixture.configuration();
+    let follow = first.follow_objects(server.client(), "fns");
+    server.until(|state| observed(state, "o") == Some(1)).await;
+    drop(follow);
+    let written = server.state().patches.len();
+
+    let second = fixture.configuration();
+    let _follow = second.follow_objects(server.client(), "fns");
+    server.put("p", json!({"image": "other", "podExecutor": {}}));
+    server.until(|state| observed(state, "p").is_some()).await;
+    let state = server.state();
+    let about = state.patches[written..]
+        .iter()
+        .map(|(_, name, _)| name.as_str());
+    assert_eq!(about.collect::<Vec<_>>(), ["p"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_of_another_mind_is_left_alone() {
+    let fixture = Fixture::new().binaries(&["one"]);
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put("o", binary("one"));
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    server.until(|state| observed(state, "o") == Some(1)).await;
+
+    server.touch("o", |object| {
+        object["status"]["error"] = json!("no such binary over here");
+    });
+    server.put("p", json!({"image": "other", "podExecutor": {}}));
+    server.until(|state| observed(state, "p").is_some()).await;
+    assert!(error_of(&server.state(), "o").is_some());
+
+    server.put("o", binary("one"));
+    server.until(|state| observed(state, "o") == Some(2)).await;
+    assert_eq!(error_of(&server.state(), "o"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_objects_at_once_make_few_tables() {
+    let configuration = Fixture::new().configuration();
+    let server = ApiServer::new();
+    for at in 0..1000 {
+        server.put(
+            &format!("o{at}"),
+            json!({"image": format!("fn{at}"), "podExecutor": {}}),
+        );
+    }
+    let tables = configuration.watch();
+    let follow = configuration.follow_objects(server.client(), "fns");
+    reach(&follow, |progress| *progress == Progress::InStep).await;
+    assert_eq!(configuration.table().len(), 1000);
+    assert!(*tables.borrow() <= 2, "{} tables", *tables.borrow());
+    server.until(|state| state.patches.len() == 1000).await;
+}
