@@ -11,8 +11,8 @@ use crate::step::Step;
 
 /// Deeper than this no reader in the field follows.
 const MAX_DEPTH: usize = 10_000;
-/// The parser holds all tokens of a flow collection until it knows that it is no key, at some
-/// hundred bytes a token. Each token but a few comes with one of the bytes counted against this.
+/// How many of `,`, `[` and `{` a text may have. The parser holds all tokens of a flow collection
+/// until it knows that it is no key, up to 800 bytes for each of these: some 200 MB at the limit.
 const MAX_FLOW_BYTES: usize = 1 << 18;
 
 /// Checks that bytes can be read as YAML at all.
