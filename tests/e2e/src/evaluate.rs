@@ -1,5 +1,7 @@
 //! A client as Porch is one.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use runner_proto::evaluator::{
     EvaluateFunctionRequest, EvaluateFunctionResponse,
@@ -24,11 +26,22 @@ pub async fn evaluate(
     image: &str,
     resource_list: impl Into<Vec<u8>>,
 ) -> Result<EvaluateFunctionResponse, tonic::Status> {
-    let request = EvaluateFunctionRequest {
+    evaluate_within(LIMIT, client, image, resource_list).await
+}
+
+/// One evaluation of a caller with less patience.
+pub async fn evaluate_within(
+    deadline: Duration,
+    client: &mut FunctionEvaluatorClient<Channel>,
+    image: &str,
+    resource_list: impl Into<Vec<u8>>,
+) -> Result<EvaluateFunctionResponse, tonic::Status> {
+    let mut request = tonic::Request::new(EvaluateFunctionRequest {
         resource_list: resource_list.into().into(),
         image: image.to_owned(),
         ..EvaluateFunctionRequest::default()
-    };
+    });
+    request.set_timeout(deadline);
     client
         .evaluate_function(request)
         .await

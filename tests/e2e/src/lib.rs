@@ -14,7 +14,7 @@ mod runner;
 mod stage;
 mod wait;
 
-pub use evaluate::{connect, evaluate, resource_list};
+pub use evaluate::{connect, evaluate, evaluate_within, resource_list};
 pub use pods::{FunctionPod, Injection};
 pub use runner::Runner;
 pub use stage::{Stage, on_cluster, on_disturbed_cluster};

@@ -42,7 +42,7 @@ impl FunctionPod {
         Self::create_with(stage, name, pod(stage, name, image, entrypoint, injection)).await
     }
 
-    /// The same with a pull secret.
+    /// The same with a pull secret; pulled anew even where the node has the image.
     pub async fn create_private(
         stage: &Stage,
         name: &str,
@@ -52,6 +52,7 @@ impl FunctionPod {
     ) -> Self {
         let mut pod = pod(stage, name, image, entrypoint, Injection::InitContainer);
         pod["spec"]["imagePullSecrets"] = json!([{"name": secret}]);
+        pod["spec"]["containers"][0]["imagePullPolicy"] = json!("Always");
         Self::create_with(stage, name, pod).await
     }
 
@@ -103,6 +104,14 @@ impl FunctionPod {
     pub async fn running(&self) -> Pod {
         let running = await_condition(self.pods.clone(), &self.name, is_pod_running());
         self.within_limit("running", running).await
+    }
+
+    /// Waits until the scheduler has given it a node.
+    pub async fn scheduled(&self) -> Pod {
+        let scheduled = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
+            pod.is_some_and(|pod| condition(pod, "PodScheduled").as_deref() == Some("True"))
+        });
+        self.within_limit("scheduled", scheduled).await
     }
 
     /// Waits until the function's container waits for this reason, such as `ErrImagePull`.

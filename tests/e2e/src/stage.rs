@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
 use kube::{
     Api, Client, Config, Resource,
     api::{DeleteParams, PostParams},
@@ -142,6 +142,20 @@ impl Stage {
     #[must_use]
     pub fn wrapper_image(&self) -> String {
         format!("{}/wrapper-server:v1", self.bed.open_registry())
+    }
+
+    /// Makes a pull secret with these credentials for the private registry.
+    pub async fn pull_secret(&self, name: &str, user: &str, password: &str) {
+        let host = self.bed.private_registry().host;
+        let logins = json!({"auths": {host: {"username": user, "password": password}}});
+        let secret = json!({
+            "metadata": {"name": name},
+            "type": "kubernetes.io/dockerconfigjson",
+            "stringData": {".dockerconfigjson": logins.to_string()},
+        });
+        let secret: Secret = serde_json::from_value(secret).expect("a secret");
+        let made = self.api().create(&PostParams::default(), &secret).await;
+        made.expect("the cluster takes the secret");
     }
 
     async fn clear(&self) {
