@@ -55,6 +55,8 @@ where
 {
     let bed = Testbed::running().unwrap_or_else(|error| panic!("{error:#}"));
     let turn = turn(&bed).expect("the lock of the tests can be taken");
+    bed.require_complete()
+        .unwrap_or_else(|error| panic!("{error:#}"));
     // An earlier test of this process has done it, perhaps.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");

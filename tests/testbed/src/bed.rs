@@ -127,6 +127,21 @@ impl Testbed {
         })
     }
 
+    /// Fails unless every component runs.
+    pub fn require_complete(&self) -> Result<()> {
+        let mut missing = Vec::new();
+        for component in Component::ALL {
+            if self.pid(component)?.is_none() {
+                missing.push(component.name());
+            }
+        }
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            bail!("not running: {missing}; `make testbed-up` starts what is missing");
+        }
+        Ok(())
+    }
+
     /// A turn on the cluster beside others. Waits while a test that disturbs it has the sole one.
     pub fn shared_turn(&self) -> Result<Turn> {
         let file = File::create(self.layout.tests_lock())?;

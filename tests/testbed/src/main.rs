@@ -5,7 +5,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
 use testbed::{Component, Layout, Programs, Testbed};
 
@@ -68,26 +68,16 @@ fn run(action: Action) -> Result<()> {
 }
 
 fn status(bed: &Testbed) -> Result<()> {
-    let mut missing = Vec::new();
     for component in Component::ALL {
         match bed.pid(component)? {
             Some(pid) => println!("{:<24} runs as {pid}", component.name()),
-            None => {
-                println!("{:<24} does not run", component.name());
-                missing.push(component.name());
-            }
+            None => println!("{:<24} does not run", component.name()),
         }
     }
-    println!("open registry            {}", bed.open_registry());
-    println!("private registry         {}", bed.private_registry().host);
+    println!("{:<24} {}", "open registry", bed.open_registry());
+    println!("{:<24} {}", "private registry", bed.private_registry().host);
     println!("export KUBECONFIG={}", bed.kubeconfig().display());
-    if !missing.is_empty() {
-        bail!(
-            "not running: {}; `testbed up` starts what is missing",
-            missing.join(", ")
-        );
-    }
-    Ok(())
+    bed.require_complete()
 }
 
 fn kubectl(bed: &Testbed, arguments: &[String]) -> Result<()> {
