@@ -4,7 +4,11 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message;
 
-const FILES: &[&str] = &["evaluator/evaluator.proto", "grpc/health/v1/health.proto"];
+const FILES: &[&str] = &[
+    "evaluator/evaluator.proto",
+    "announce/announce.proto",
+    "grpc/health/v1/health.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");

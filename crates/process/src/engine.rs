@@ -106,7 +106,7 @@ impl Engine {
         let inner = Arc::new(Inner {
             admission: Admission::new(options.parallel, options.max_waiting),
             standby: Standby::new(options.standby),
-            scratches: ScratchRoot::new(),
+            scratches: ScratchRoot::default(),
             bounds: Bounds {
                 stdout: options.limits.stdout,
                 stderr: options.limits.stderr,

@@ -3,13 +3,17 @@
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-/// The directory under which scratch directories are made; removed when dropped. None where the
-/// file system is read-only: functions hardly ever need one, so they run without.
-#[derive(Debug)]
-pub(crate) struct ScratchRoot(Option<PathBuf>);
+/// The directory under which scratch directories are made, from the first one on; removed when
+/// dropped. There is none where the file system is read-only: functions hardly ever need one, so
+/// they run without.
+#[derive(Debug, Default)]
+pub(crate) struct ScratchRoot(OnceLock<Option<PathBuf>>);
 
 /// One process's directory.
 #[derive(Debug)]
@@ -20,23 +24,9 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 // === impl ScratchRoot ===
 
 impl ScratchRoot {
-    pub(crate) fn new() -> Self {
-        let path = env::temp_dir().join(format!("krm-functions-{}-{}", std::process::id(), next()));
-        match fresh(&path) {
-            Ok(()) => Self(Some(path)),
-            Err(error) => {
-                tracing::warn!(
-                    directory = %path.display(), %error,
-                    "no scratch directories: confined functions run in / (set TMPDIR to a writable directory)"
-                );
-                Self(None)
-            }
-        }
-    }
-
     /// A fresh directory for one process, unless the disk is full or there can be none.
     pub(crate) fn scratch(&self) -> Option<Scratch> {
-        let path = self.0.as_ref()?.join(next().to_string());
+        let path = self.0.get_or_init(root).as_ref()?.join(next().to_string());
         match make(&path) {
             Ok(()) => Some(Scratch(path)),
             Err(error) => {
@@ -49,7 +39,7 @@ impl ScratchRoot {
 
 impl Drop for ScratchRoot {
     fn drop(&mut self) {
-        if let Some(path) = &self.0 {
+        if let Some(Some(path)) = self.0.get() {
             let _ = fs::remove_dir_all(path);
         }
     }
@@ -68,6 +58,20 @@ impl Drop for Scratch {
         // Nearly always empty.
         if fs::remove_dir(&self.0).is_err() {
             let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+fn root() -> Option<PathBuf> {
+    let path = env::temp_dir().join(format!("krm-functions-{}-{}", std::process::id(), next()));
+    match fresh(&path) {
+        Ok(()) => Some(path),
+        Err(error) => {
+            tracing::warn!(
+                directory = %path.display(), %error,
+                "no scratch directories: functions run in / (set TMPDIR to a writable directory)"
+            );
+            None
         }
     }
 }

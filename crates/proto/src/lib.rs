@@ -9,6 +9,12 @@ pub mod evaluator {
     tonic::include_proto!("evaluator");
 }
 
+/// Between wrapper and runner: package `announce.v1`.
+pub mod announce {
+    #![allow(missing_docs, clippy::all, unused_qualifications)]
+    tonic::include_proto!("announce.v1");
+}
+
 /// The standard health protocol: package `grpc.health.v1`.
 pub mod health {
     #![allow(missing_docs, clippy::all, unused_qualifications)]

@@ -1,0 +1,135 @@
+//! A client such as Porch is.
+
+use std::{net::SocketAddr, time::Duration};
+
+use runner_core::EvaluationError;
+use runner_proto::{
+    evaluator::{
+        EvaluateFunctionRequest, EvaluateFunctionResponse,
+        function_evaluator_client::FunctionEvaluatorClient,
+    },
+    health::health_client::HealthClient,
+    status,
+};
+use tonic::{
+    Code, Status,
+    codec::CompressionEncoding,
+    transport::{Channel, Endpoint},
+};
+
+use super::{LIMIT, LIST};
+
+pub type Answer = Result<EvaluateFunctionResponse, Status>;
+
+/// One connection. Clones share it.
+#[derive(Clone)]
+pub struct Client {
+    channel: Channel,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    message: EvaluateFunctionRequest,
+    timeout: Option<Duration>,
+    gzip: bool,
+}
+
+// === impl Client ===
+
+impl Client {
+    pub async fn to(address: SocketAddr) -> Self {
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+        let channel = tokio::time::timeout(LIMIT, endpoint.connect()).await;
+        Self::over(channel.unwrap().unwrap())
+    }
+
+    pub fn over(channel: Channel) -> Self {
+        Self { channel }
+    }
+
+    /// Calls `example.com/fn/NAME:v1` with the small list.
+    pub async fn call(&self, name: &str) -> Answer {
+        self.send(Request::of(name)).await
+    }
+
+    pub async fn send(&self, request: Request) -> Answer {
+        let mut client = FunctionEvaluatorClient::new(self.channel.clone())
+            .max_decoding_message_size(64 << 20)
+            .max_encoding_message_size(1 << 30);
+        if request.gzip {
+            client = client.send_compressed(CompressionEncoding::Gzip);
+        }
+        let mut message = tonic::Request::new(request.message);
+        if let Some(timeout) = request.timeout {
+            message.set_timeout(timeout);
+        }
+        let answer = tokio::time::timeout(LIMIT, client.evaluate_function(message)).await;
+        answer
+            .unwrap_or_else(|_| panic!("no answer within {LIMIT:?}"))
+            .map(tonic::Response::into_inner)
+    }
+
+    pub fn health(&self) -> HealthClient<Channel> {
+        HealthClient::new(self.channel.clone())
+    }
+}
+
+// === impl Request ===
+
+impl Request {
+    pub fn of(name: &str) -> Self {
+        Self::image(format!("example.com/fn/{name}:v1"))
+    }
+
+    pub fn image(image: impl Into<String>) -> Self {
+        let message = EvaluateFunctionRequest {
+            resource_list: LIST.into(),
+            image: image.into(),
+            tag: String::new(),
+        };
+        Self {
+            message,
+            timeout: None,
+            gzip: false,
+        }
+    }
+
+    pub fn tag(mut self, tag: &str) -> Self {
+        tag.clone_into(&mut self.message.tag);
+        self
+    }
+
+    pub fn list(mut self, list: impl Into<bytes::Bytes>) -> Self {
+        self.message.resource_list = list.into();
+        self
+    }
+
+    pub fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    pub fn gzip(mut self) -> Self {
+        self.gzip = true;
+        self
+    }
+}
+
+/// The list of a success, as text.
+pub fn list_of(answer: Answer) -> String {
+    let answer = answer.unwrap_or_else(|status| panic!("{status:?}"));
+    String::from_utf8(answer.resource_list.to_vec()).unwrap()
+}
+
+/// The error of a failure, which must have this code and say so in its details too: a status made
+/// by the client itself has none.
+pub fn error_of(answer: Answer, code: Code) -> EvaluationError {
+    let status = match answer {
+        Err(status) => status,
+        Ok(response) => panic!("{code:?} expected: {response:?}"),
+    };
+    assert_eq!(status.code(), code, "{status:?}");
+    assert!(!status.details().is_empty(), "no details: {status:?}");
+    status::decode(&status)
+}

@@ -1,0 +1,86 @@
+//! The call home: tells the runner that this pod listens, long before the kubelet does.
+//!
+//! Nothing depends on it. Where the call cannot get through, the runner finds out by its watch.
+
+use std::{env, net::SocketAddr, time::Duration};
+
+use runner_proto::announce::{AnnounceRequest, announcements_client::AnnouncementsClient};
+use tonic::{Code, Status, transport::Endpoint};
+use tracing::debug;
+
+const RUNNER: &str = "KRM_WRAPPER_RUNNER";
+const SLOT: &str = "KRM_WRAPPER_SLOT";
+const TOKEN: &str = "KRM_WRAPPER_TOKEN";
+const POD_ADDRESS: &str = "KRM_WRAPPER_POD_ADDRESS";
+
+const TRIES: u32 = 6;
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Whom to call, and what to say.
+pub(crate) struct Announcement {
+    runner: String,
+    request: AnnounceRequest,
+}
+
+// === impl Announcement ===
+
+impl Announcement {
+    /// None where the pod was not told whom to call.
+    pub(crate) fn from_environment(listening: SocketAddr) -> Option<Self> {
+        let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let host = variable(POD_ADDRESS)?;
+        // An IPv6 address needs brackets before a port.
+        let host = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host
+        };
+        Some(Self {
+            runner: variable(RUNNER)?,
+            request: AnnounceRequest {
+                slot: variable(SLOT)?,
+                token: variable(TOKEN)?,
+                address: format!("{host}:{}", listening.port()),
+            },
+        })
+    }
+
+    /// Calls, a few times if need be.
+    pub(crate) async fn send(self) {
+        let mut pause = FIRST_PAUSE;
+        for attempt in 1..=TRIES {
+            match self.call().await {
+                Ok(()) => return debug!(runner = self.runner, attempt, "announced"),
+                Err(error) if is_final(error.code()) => {
+                    return debug!(runner = self.runner, %error, "announcement refused");
+                }
+                Err(error) => debug!(runner = self.runner, attempt, %error, "announcement failed"),
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+        }
+    }
+
+    async fn call(&self) -> Result<(), Status> {
+        let unreachable = |error: tonic::transport::Error| Status::unavailable(error.to_string());
+        let channel = Endpoint::from_shared(format!("http://{}", self.runner))
+            .map_err(|error| Status::invalid_argument(error.to_string()))?
+            .connect_timeout(TIMEOUT)
+            .timeout(TIMEOUT)
+            .connect()
+            .await
+            .map_err(unreachable)?;
+        AnnouncementsClient::new(channel)
+            .announce(self.request.clone())
+            .await
+            .map(|_| ())
+    }
+}
+
+fn is_final(code: Code) -> bool {
+    matches!(
+        code,
+        Code::PermissionDenied | Code::InvalidArgument | Code::Unimplemented
+    )
+}

@@ -1,0 +1,114 @@
+//! The image's program: found as a container runtime would find it, or refused at once.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use runner_process::{Program, Surroundings};
+
+/// Variables of ours, which a function never sees.
+pub(crate) const OWN_VARIABLES: &str = "KRM_WRAPPER_";
+
+/// Why an entrypoint cannot be served. The exit codes are the shell's.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadEntrypoint {
+    #[error("the function's entrypoint {} does not exist in this image", .0.display())]
+    Missing(PathBuf),
+    #[error("the function's entrypoint {} is in no directory of PATH ({})", .0.display(), .1.display())]
+    NotInPath(PathBuf, PathBuf),
+    #[error("the function's entrypoint {} is not executable: {}", .0.display(), .1)]
+    NotExecutable(PathBuf, &'static str),
+}
+
+// === impl BadEntrypoint ===
+
+impl BadEntrypoint {
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Missing(_) | Self::NotInPath(..) => 127,
+            Self::NotExecutable(..) => 126,
+        }
+    }
+}
+
+/// The program of an entrypoint, in the surroundings of its image.
+pub(crate) fn program(entrypoint: &[OsString]) -> Result<Program, BadEntrypoint> {
+    let (name, args) = entrypoint
+        .split_first()
+        .ok_or_else(|| BadEntrypoint::Missing("".into()))?;
+    Ok(Program {
+        path: find(Path::new(name), env::var_os("PATH").as_deref())?,
+        args: args.to_vec(),
+        env: env::vars_os().filter(|(key, _)| !is_own(key)).collect(),
+        surroundings: Surroundings::Inherited,
+    })
+}
+
+fn is_own(key: &OsStr) -> bool {
+    key.as_encoded_bytes().starts_with(OWN_VARIABLES.as_bytes())
+}
+
+fn find(name: &Path, path: Option<&OsStr>) -> Result<PathBuf, BadEntrypoint> {
+    if name.as_os_str().as_encoded_bytes().contains(&b'/') {
+        return executable(name).map(|()| name.to_owned());
+    }
+    let path = path.unwrap_or(OsStr::new(
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ));
+    env::split_paths(path)
+        .map(|directory| directory.join(name))
+        .find(|candidate| executable(candidate).is_ok())
+        .ok_or_else(|| BadEntrypoint::NotInPath(name.to_owned(), path.into()))
+}
+
+fn executable(path: &Path) -> Result<(), BadEntrypoint> {
+    let refused = |why| Err(BadEntrypoint::NotExecutable(path.to_owned(), why));
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => refused("it is a directory"),
+        Ok(found) if found.permissions().mode() & 0o111 == 0 => {
+            refused("its mode does not allow it")
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(BadEntrypoint::Missing(path.to_owned()))
+        }
+        Err(_) => refused("it cannot be looked at by this user"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_is_looked_up_in_the_path() {
+        assert_eq!(
+            find(Path::new("sh"), Some(OsStr::new("/nowhere:/bin"))).unwrap(),
+            Path::new("/bin/sh")
+        );
+        let error = find(Path::new("sh"), Some(OsStr::new("/nowhere"))).unwrap_err();
+        assert_eq!(
+            (error.exit_code(), error.to_string().contains("/nowhere")),
+            (127, true)
+        );
+    }
+
+    #[test]
+    fn what_cannot_run_is_refused_with_the_shells_codes() {
+        assert_eq!(
+            find(Path::new("/no/such"), None).unwrap_err().exit_code(),
+            127
+        );
+        assert_eq!(
+            find(Path::new("/etc/passwd"), None)
+                .unwrap_err()
+                .exit_code(),
+            126
+        );
+        assert_eq!(find(Path::new("/etc/"), None).unwrap_err().exit_code(), 126);
+    }
+}

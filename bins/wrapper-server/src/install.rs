@@ -1,0 +1,26 @@
+//! `wrapper-server install DIR`: puts this binary and its probe into a pod's shared volume.
+
+use std::{ffi::OsString, os::unix::fs::symlink, path::Path, process::ExitCode};
+
+use crate::{complain, copy};
+
+/// Installs into the directory that is named.
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
+    let [directory] = words else {
+        return complain("install needs one directory", 2);
+    };
+    match install(Path::new(directory)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error.to_string(), 1),
+    }
+}
+
+fn install(directory: &Path) -> Result<(), copy::CopyError> {
+    copy::copy_file(
+        Path::new("/proc/self/exe"),
+        &directory.join("wrapper-server"),
+    )?;
+    copy::replace(&directory.join("grpc-health-probe"), |new| {
+        symlink("wrapper-server", new)
+    })
+}

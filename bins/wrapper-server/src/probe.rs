@@ -1,0 +1,212 @@
+//! `grpc-health-probe`: asks a server for its health, with the flags and exit codes that pod
+//! templates rely on.
+
+use std::{ffi::OsString, process::ExitCode, time::Duration};
+
+use runner_proto::health::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+use tonic::{Code, transport::Endpoint};
+
+/// The tool's exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Serving = 0,
+    BadArguments = 1,
+    Unreachable = 2,
+    Failed = 3,
+    Unhealthy = 4,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Question {
+    address: String,
+    service: String,
+    connect_timeout: Duration,
+    rpc_timeout: Duration,
+    verbose: bool,
+}
+
+/// Asks, says the answer, and exits with the tool's code for it.
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
+    let (verdict, text) = match Question::parse(words) {
+        Ok(question) => question.ask(),
+        Err(error) => (Verdict::BadArguments, format!("error: {error}")),
+    };
+    if verdict == Verdict::Serving {
+        println!("{text}");
+    } else {
+        eprintln!("{text}");
+    }
+    ExitCode::from(verdict as u8)
+}
+
+// === impl Question ===
+
+impl Question {
+    fn parse(words: &[OsString]) -> Result<Self, String> {
+        let mut question = Self {
+            address: String::new(),
+            service: String::new(),
+            connect_timeout: Duration::from_secs(1),
+            rpc_timeout: Duration::from_secs(1),
+            verbose: false,
+        };
+        let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
+        while let Some(word) = words.next() {
+            let Some(named) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
+                return Err(format!("unexpected argument {word:?}"));
+            };
+            let (name, value) = match named.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (named, None),
+            };
+            let mut text = || {
+                value
+                    .clone()
+                    .or_else(|| words.next())
+                    .ok_or_else(|| format!("-{name} needs a value"))
+            };
+            match name {
+                "addr" => question.address = text()?,
+                "service" => question.service = text()?,
+                "connect-timeout" => question.connect_timeout = duration(name, &text()?)?,
+                "rpc-timeout" => question.rpc_timeout = duration(name, &text()?)?,
+                "v" => question.verbose = value.as_deref() != Some("false"),
+                // Harmless: what they ask for makes no difference to a plaintext probe.
+                "user-agent" | "rpc-header" => drop(text()?),
+                "tls" | "spiffe" | "alts" if value.as_deref() == Some("false") => {}
+                "tls" | "spiffe" | "alts" => {
+                    return Err(format!(
+                        "-{name} is not supported: this probe asks the plaintext server of its own pod"
+                    ));
+                }
+                _ => return Err(format!("unknown flag -{name}")),
+            }
+        }
+        if question.address.is_empty() {
+            return Err("-addr not specified".to_owned());
+        }
+        Ok(question)
+    }
+
+    fn ask(&self) -> (Verdict, String) {
+        match tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+        {
+            Ok(runtime) => runtime.block_on(self.call()),
+            Err(error) => (Verdict::Failed, format!("error: cannot start: {error}")),
+        }
+    }
+
+    async fn call(&self) -> (Verdict, String) {
+        let timeout = self.connect_timeout;
+        let endpoint = match Endpoint::from_shared(format!("http://{}", self.address)) {
+            Ok(endpoint) => endpoint.connect_timeout(timeout),
+            Err(error) => return (Verdict::BadArguments, format!("error: -addr: {error}")),
+        };
+        let channel = match tokio::time::timeout(timeout, endpoint.connect()).await {
+            Ok(Ok(channel)) => channel,
+            Ok(Err(error)) => {
+                let why = std::error::Error::source(&error).map(ToString::to_string);
+                let why = why.unwrap_or_else(|| error.to_string());
+                return (
+                    Verdict::Unreachable,
+                    format!("error: failed to connect service {:?}: {why}", self.address),
+                );
+            }
+            Err(_) => {
+                let text = format!(
+                    "timeout: failed to connect service {:?} within {timeout:?}",
+                    self.address
+                );
+                return (Verdict::Unreachable, text);
+            }
+        };
+        if self.verbose {
+            eprintln!("connected to {}", self.address);
+        }
+        let request = HealthCheckRequest {
+            service: self.service.clone(),
+        };
+        let mut health = HealthClient::new(channel);
+        match tokio::time::timeout(self.rpc_timeout, health.check(request)).await {
+            Err(_) => (
+                Verdict::Failed,
+                format!("timeout: health rpc did not complete within {:?}", self.rpc_timeout),
+            ),
+            Ok(Err(status)) if status.code() == Code::Unimplemented => (
+                Verdict::Failed,
+                "error: this server does not implement the grpc health protocol (grpc.health.v1.Health)".to_owned(),
+            ),
+            Ok(Err(status)) => (Verdict::Failed, format!("error: health rpc failed: {status}")),
+            Ok(Ok(answer)) => match answer.into_inner().status() {
+                ServingStatus::Serving => (Verdict::Serving, "status: SERVING".to_owned()),
+                other => (
+                    Verdict::Unhealthy,
+                    format!("service unhealthy (responded with {:?})", other.as_str_name()),
+                ),
+            },
+        }
+    }
+}
+
+/// Seconds and milliseconds are all that probes are given.
+fn duration(flag: &str, text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.strip_suffix("ms") {
+        Some(number) => (number, 0.001),
+        None => match text.strip_suffix('s') {
+            Some(number) => (number, 1.0),
+            None => (text.strip_suffix('m').unwrap_or("?"), 60.0),
+        },
+    };
+    let amount: f64 = number
+        .parse()
+        .map_err(|_| format!("-{flag}: malformed duration {text:?}"))?;
+    match Duration::try_from_secs_f64(amount * unit) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err(format!(
+            "-{flag} must be greater than zero (specified: {text})"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Question, String> {
+        let words: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
+        Question::parse(&words)
+    }
+
+    #[test]
+    fn flags_of_pod_templates_are_understood() {
+        let question =
+            parse("-addr localhost:9446 --service=x -connect-timeout 250ms -rpc-timeout=2s -v")
+                .unwrap();
+        assert_eq!(
+            (question.address.as_str(), question.service.as_str()),
+            ("localhost:9446", "x")
+        );
+        assert_eq!(question.connect_timeout, Duration::from_millis(250));
+        assert_eq!(question.rpc_timeout, Duration::from_secs(2));
+        assert!(question.verbose);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused_with_a_reason() {
+        for (line, says) in [
+            ("", "-addr not specified"),
+            ("-addr x -tls", "plaintext"),
+            ("-addr x -rpc-timeout 0s", "greater than zero"),
+            ("-addr x -rpc-timeout soon", "malformed duration"),
+            ("-addr x -nope", "unknown flag -nope"),
+            ("-addr", "-addr needs a value"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(says), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Serving the function, with the duties of PID 1.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use runner_core::{Evaluation, EvaluationFuture, Evaluator};
+use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans, Program};
+use runner_runtimes::{Local, Wording};
+use runner_service::{Lifecycle, Server, ServerError, ServerOptions};
+use runner_telemetry::{LogFormat, LogOptions, propagation};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+use crate::{announce::Announcement, complain, entrypoint, flags::Flags};
+
+/// Of longer logs the middle is cut out.
+const LOG_LIMIT: usize = 4 << 20;
+
+/// Beyond this many waiting evaluations the runner should have started another pod long ago.
+const MAX_WAITING: usize = 1000;
+
+/// The function of this pod.
+struct Wrapped {
+    program: Arc<Program>,
+    local: Local,
+}
+
+/// Serves until a signal ends it.
+pub(crate) fn main(flags: Flags) -> ExitCode {
+    // Our environment holds a token: no process of the same user may read it from /proc.
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    let program = match entrypoint::program(&flags.entrypoint) {
+        Ok(program) => program,
+        Err(error) => return complain(&error.to_string(), error.exit_code()),
+    };
+    // One thread: evaluations are other processes, and a pod's share of a core is small.
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&format!("cannot start: {error}"), 1),
+    };
+    match runtime.block_on(serve(flags, program)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error, 1),
+    }
+}
+
+async fn serve(flags: Flags, program: Program) -> Result<(), String> {
+    let log = LogOptions {
+        level: flags.verbosity,
+        format: LogFormat::Auto,
+    };
+    let telemetry = runner_telemetry::init("wrapper-server", log).map_err(|e| e.to_string())?;
+    let served = serve_observed(flags, program).await;
+    telemetry.shutdown().await;
+    served
+}
+
+async fn serve_observed(flags: Flags, program: Program) -> Result<(), String> {
+    if let Err(error) = runner_process::become_subreaper() {
+        warn!(%error, "processes that the function leaves behind may stay");
+    }
+    let _orphans = Orphans::watch().map_err(|error| format!("cannot watch processes: {error}"))?;
+    let lifecycle = Lifecycle::default();
+    watch_signals(lifecycle.clone(), flags.drain_timeout)
+        .map_err(|error| format!("cannot watch for signals: {error}"))?;
+
+    let wrapped = Arc::new(Wrapped::new(&flags, program));
+    let server = bind(&flags, wrapped, &lifecycle)
+        .await
+        .map_err(|error| error.to_string())?;
+    let address = server.address().map_err(|error| error.to_string())?;
+    lifecycle.ready();
+    info!(%address, entrypoint = ?flags.entrypoint, "serving");
+    if let Some(announcement) = Announcement::from_environment(address) {
+        tokio::spawn(announcement.send());
+    }
+    server.serve().await.map_err(|error| error.to_string())
+}
+
+async fn bind(
+    flags: &Flags,
+    evaluator: Arc<dyn Evaluator>,
+    lifecycle: &Lifecycle,
+) -> Result<Server, ServerError> {
+    let bind = async |address: IpAddr| {
+        let options = ServerOptions {
+            message_limit: flags.max_request_body_size,
+            trace_parent: Some(propagation::parent_of),
+        };
+        let address = SocketAddr::new(address, flags.port);
+        Server::bind(address, evaluator.clone(), lifecycle.clone(), options).await
+    };
+    match bind(Ipv6Addr::UNSPECIFIED.into()).await {
+        // Nodes without IPv6.
+        Err(ServerError::Listen { source, .. })
+            if source.kind() != std::io::ErrorKind::AddrInUse =>
+        {
+            bind(Ipv4Addr::UNSPECIFIED.into()).await
+        }
+        bound => bound,
+    }
+}
+
+/// The first signal drains, within the pod's grace period; the second ends at once.
+fn watch_signals(lifecycle: Lifecycle, grace: Duration) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        let mut next = async || {
+            tokio::select! {
+                _ = terminate.recv() => 143,
+                _ = interrupt.recv() => 130,
+            }
+        };
+        next().await;
+        info!(?grace, "draining");
+        lifecycle.drain(grace);
+        let code = next().await;
+        runner_process::end_all();
+        std::process::exit(code);
+    });
+    Ok(())
+}
+
+// === impl Wrapped ===
+
+impl Wrapped {
+    fn new(flags: &Flags, program: Program) -> Self {
+        let engine = Engine::new(&EngineOptions {
+            parallel: match flags.max_parallel {
+                0 => Admission::cores(),
+                given => given,
+            },
+            max_waiting: MAX_WAITING,
+            standby: flags.standby,
+            limits: Limits {
+                stdout: flags.max_request_body_size,
+                stderr: LOG_LIMIT,
+            },
+        });
+        let local = Local::new(
+            engine,
+            Wording::Wrapper,
+            "wrapper",
+            flags.function_timeout,
+            flags.max_request_body_size,
+        );
+        Self {
+            program: Arc::new(program),
+            local,
+        }
+    }
+}
+
+impl Evaluator for Wrapped {
+    fn evaluate(&self, mut evaluation: Evaluation) -> EvaluationFuture<'_> {
+        Box::pin(async move {
+            let image = std::mem::take(&mut evaluation.image);
+            self.local
+                .evaluate(&self.program, &image, &mut evaluation)
+                .await
+        })
+    }
+}
