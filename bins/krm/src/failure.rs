@@ -81,11 +81,42 @@ impl Failure {
             crate::report::printable(&self.message)
         )?;
         for (name, value) in &self.facts {
-            writeln!(to, "  {name}: {}", crate::report::printable(value))?;
+            let value = crate::report::printable(value);
+            if value.trim_end().contains('\n') {
+                writeln!(to, "  {name}:")?;
+                value
+                    .lines()
+                    .try_for_each(|line| writeln!(to, "    {line}"))?;
+            } else {
+                writeln!(to, "  {name}: {}", value.trim_end())?;
+            }
         }
         if let Some(text) = &self.hint {
             writeln!(to, "{hint}hint:{hint:#} {text}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_a_sentence_facts_and_advice() {
+        let failure = Failure::unreachable("nobody answers")
+            .with("reason", "GONE")
+            .with("results", "[error] one\n[error] two\n")
+            .hint("knock again");
+        let mut text = anstream::StripStream::new(Vec::new());
+        failure.write(&mut text).unwrap();
+        insta::assert_snapshot!(String::from_utf8(text.into_inner()).unwrap(), @r"
+        error: nobody answers
+          reason: GONE
+          results:
+            [error] one
+            [error] two
+        hint: knock again
+        ");
     }
 }

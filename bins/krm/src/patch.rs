@@ -18,9 +18,11 @@ use crate::yaml::{
 /// `None`: the text resists, and the caller must take another.
 #[must_use]
 pub fn patch(text: &str, from: &Node, to: &Node, source: &str) -> Option<String> {
+    // A document in braces is JSON, and its readers may know nothing else.
     let renderer = Renderer {
         source,
         wide: has_wide_sequences(text, from),
+        json: from.flow,
     };
     let mut patch = Patch {
         text,

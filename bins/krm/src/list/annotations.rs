@@ -38,13 +38,10 @@ pub fn annotate(document: &Document, root: &Node, path: &PackagePath, index: usi
     entries.extend(values.map(|(key, value)| (plain(key), Node::text(value))));
     patch(&document.text, root, &target, &document.text).unwrap_or_else(|| {
         // The function sees the meaning without the comments; the file keeps them all the same.
-        Renderer {
-            source: &document.text,
-            wide: false,
-        }
-        .document(&target)
-        .trim_end()
-        .to_owned()
+        Renderer::new(&document.text)
+            .document(&target)
+            .trim_end()
+            .to_owned()
     })
 }
 

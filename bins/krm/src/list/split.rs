@@ -66,11 +66,7 @@ pub fn split(answer: &[u8]) -> Result<Vec<Item>, SplitError> {
                     .and_then(|root| root.get("items"))
                     .and_then(|items| items.items().get(position))
                     .ok_or(SplitError::Alias(position))?;
-                let text = Renderer {
-                    source: text,
-                    wide: false,
-                }
-                .document(node);
+                let text = Renderer::new(text).document(node);
                 let root = single(&text).map_err(|_| SplitError::Alias(position))?;
                 Item {
                     text: text.trim_end().to_owned(),

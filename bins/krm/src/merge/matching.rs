@@ -1,5 +1,7 @@
 //! Which resource of the package each item of the answer was.
 
+use std::collections::HashMap;
+
 use crate::{
     list::{Item, annotations::Place},
     package::{Document, File},
@@ -25,28 +27,32 @@ pub struct Resource<'a> {
 /// group, kind, namespace and name.
 pub fn origins(resources: &[Resource<'_>], items: &[Item], places: &[Place]) -> Vec<Option<usize>> {
     let mut origins = vec![None; items.len()];
-    for (number, resource) in resources.iter().enumerate() {
-        let claims = |item: &usize| {
-            places[*item].path.as_deref() == Some(resource.file.path.as_str())
-                && places[*item].index == Some(resource.index)
-        };
-        let claimants: Vec<usize> = (0..items.len()).filter(claims).collect();
-        let identity = identity(resource.root);
-        let by_name = claimants
-            .iter()
-            .find(|item| self::identity(&items[**item].root) == identity);
-        if let Some(item) = by_name.or(claimants.first()) {
-            origins[*item] = Some(number);
+    let mut claimants: HashMap<(&str, usize), Vec<usize>> = HashMap::new();
+    for (item, place) in places.iter().enumerate() {
+        if let (Some(path), Some(index)) = (place.path.as_deref(), place.index) {
+            claimants.entry((path, index)).or_default().push(item);
         }
     }
-    for (item, origin) in items.iter().zip(0..) {
-        if origins[origin].is_some() {
-            continue;
+    // Filled from the back, so that the first of several with one name is taken first.
+    let mut unclaimed: HashMap<[&str; 4], Vec<usize>> = HashMap::new();
+    for (number, resource) in resources.iter().enumerate().rev() {
+        let place = (resource.file.path.as_str(), resource.index);
+        let claimants = claimants.get(&place).map_or(&[][..], Vec::as_slice);
+        let name = identity(resource.root);
+        let by_name = claimants
+            .iter()
+            .find(|item| identity(&items[**item].root) == name);
+        match by_name.or(claimants.first()) {
+            Some(item) => origins[*item] = Some(number),
+            None => unclaimed.entry(name).or_default().push(number),
         }
-        let identity = identity(&item.root);
-        origins[origin] = (0..resources.len()).find(|number| {
-            self::identity(resources[*number].root) == identity && !origins.contains(&Some(*number))
-        });
+    }
+    for (item, origin) in items
+        .iter()
+        .zip(&mut origins)
+        .filter(|(_, origin)| origin.is_none())
+    {
+        *origin = unclaimed.get_mut(&identity(&item.root)).and_then(Vec::pop);
     }
     origins
 }

@@ -48,11 +48,7 @@ fn own(item: &Item, wanted: &Node, json: bool) -> String {
         if json {
             render::json(wanted, &item.text)
         } else {
-            Renderer {
-                source: &item.text,
-                wide: false,
-            }
-            .document(wanted)
+            Renderer::new(&item.text).document(wanted)
         }
     });
     text.trim_end().to_owned()

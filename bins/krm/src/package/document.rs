@@ -85,8 +85,13 @@ impl Document {
 /// Where the resource's text begins: with the first comment behind the `---` line, else with the
 /// resource itself. A resource on the line of the `---` begins there.
 fn text_start(document: &str, opened: usize, root: usize) -> usize {
-    let first_line = if opened == 0 {
+    let mark = if document.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
         0
+    };
+    let first_line = if opened == 0 {
+        mark
     } else {
         lines::end(document, opened)
     };
@@ -104,7 +109,7 @@ fn text_start(document: &str, opened: usize, root: usize) -> usize {
         }
         at = end;
     }
-    lines::start(document, root)
+    lines::start(document, root).max(mark)
 }
 
 #[cfg(test)]
@@ -124,6 +129,14 @@ mod tests {
         assert_eq!(texts, ["# about\na: 1 # line", "b: |\n  x", "{c: 1}"]);
         assert_eq!(documents[0].lead, "# licence\n---\n\n");
         assert_eq!(documents[0].tail, "\n\n# foot\n");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_resource() {
+        let documents = Document::split("\u{feff}apiVersion: v1\nkind: é\n").unwrap();
+        assert!(documents[0].is_resource());
+        assert_eq!(documents[0].text, "apiVersion: v1\nkind: é");
+        assert_eq!(documents[0].join(), "\u{feff}apiVersion: v1\nkind: é\n");
     }
 
     #[test]

@@ -122,11 +122,7 @@ fn identity(item: &Node, source: &str) -> String {
             return format!("{key}={name}");
         }
     }
-    Renderer {
-        source,
-        wide: false,
-    }
-    .flow(item)
+    Renderer::new(source).flow(item)
 }
 
 /// Which old item each new one comes from, in order. Items that changed beyond recognition are

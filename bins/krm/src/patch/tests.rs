@@ -61,8 +61,8 @@ fn only_what_changed_is_changed(#[case] old: &str, #[case] new: &str) {
     // The function reports the wanted meaning as JSON: no comments, no quotes of ours.
     let root = single(&wanted).unwrap();
     let printed = Renderer {
-        source: &wanted,
-        wide: false,
+        json: true,
+        ..Renderer::new(&wanted)
     }
     .flow(&root);
     let result = patched(DEPLOYMENT, &printed).unwrap();
@@ -171,7 +171,7 @@ proptest! {
     /// Block YAML patched towards any other document means that document, or is left alone.
     #[test]
     fn a_patch_means_its_target(from in document(), to in document(), wide: bool) {
-        let text = Renderer { source: &from, wide }.document(&single(&from).unwrap());
+        let text = Renderer { wide, ..Renderer::new(&from) }.document(&single(&from).unwrap());
         if let Some(result) = patched(&text, &to) {
             prop_assert!(same(&single(&result).unwrap(), &single(&to).unwrap()));
         }
@@ -180,7 +180,7 @@ proptest! {
     /// Rendering keeps the meaning, and a patch towards the same meaning changes no byte.
     #[test]
     fn no_change_is_no_edit(from in document(), wide: bool) {
-        let text = Renderer { source: &from, wide }.document(&single(&from).unwrap());
+        let text = Renderer { wide, ..Renderer::new(&from) }.document(&single(&from).unwrap());
         prop_assert!(same(&single(&text).unwrap(), &single(&from).unwrap()));
         prop_assert_eq!(patched(&text, &from), Some(text));
     }

@@ -2,10 +2,12 @@
 
 use super::node::{Node, ScalarForm, Value};
 
-/// Whether two values mean the same to every reader.
+/// Whether two values mean the same to Kubernetes.
 ///
-/// Where YAML 1.1 and 1.2 read a plain scalar differently (`yes`, `0644`, `1_000`), only the same
-/// spelling is the same value: nobody knows which of the two the function follows.
+/// It reads YAML 1.1, as many functions do: `no` is `false` and `0644` is `420`, so a function that
+/// prints the latter changed nothing. A function that follows YAML 1.2 prints `"no"` and `644`,
+/// which are changes. What is rare and doubtful (`y`, `1_000`, dates) is the same only if it is
+/// spelled the same.
 #[must_use]
 pub fn same(a: &Node, b: &Node) -> bool {
     match (&a.value, &b.value) {
@@ -46,8 +48,9 @@ pub fn same_key(a: &Node, b: &Node) -> bool {
 enum Meaning<'a> {
     Null,
     Bool(bool),
+    Integer(i128),
     Text(&'a str),
-    /// A number, a date, or what only some readers take for one.
+    /// Another number, a date, or what only some readers take for one.
     Word(&'a str),
     Tagged(&'a str, &'a str),
 }
@@ -63,12 +66,31 @@ fn meaning(node: &Node) -> Option<Meaning<'_>> {
         (None, ScalarForm::Quoted | ScalarForm::Block) => Meaning::Text(text),
         (None, ScalarForm::Plain) => match text {
             "" | "~" | "null" | "Null" | "NULL" => Meaning::Null,
-            "true" | "True" | "TRUE" => Meaning::Bool(true),
-            "false" | "False" | "FALSE" => Meaning::Bool(false),
+            "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => {
+                Meaning::Bool(true)
+            }
+            "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => {
+                Meaning::Bool(false)
+            }
             _ if is_text(text) => Meaning::Text(text),
-            _ => Meaning::Word(text),
+            _ => integer(text).map_or(Meaning::Word(text), Meaning::Integer),
         },
     })
+}
+
+/// A whole number in the notations that YAML 1.1 and Kubernetes know.
+fn integer(plain: &str) -> Option<i128> {
+    let (radix, digits) = match plain.as_bytes() {
+        [b'0', b'x', ..] => (16, &plain[2..]),
+        [b'0', b'o', ..] => (8, &plain[2..]),
+        [b'0', _, ..] => (8, &plain[1..]),
+        _ => (10, plain),
+    };
+    // Signs inside, as in `0x-1`, are no number.
+    let has_sign = digits.starts_with(['+', '-']) && radix != 10;
+    i128::from_str_radix(digits, radix)
+        .ok()
+        .filter(|_| !has_sign)
 }
 
 /// Whether a plain scalar is text to every reader.
@@ -107,6 +129,9 @@ mod tests {
     #[case::quantity("a: 100m", "a: '100m'")]
     #[case::tagged_text("a: !!str 1", "a: '1'")]
     #[case::keys_are_text("{on: 1}", "'on': 1")]
+    #[case::bool_of_old_and_new("a: yes", "a: true")]
+    #[case::octal("a: 0644", "a: 420")]
+    #[case::octal_of_new("a: 0o644", "a: 420")]
     #[case::comments("a: 1 # x", "a: 1")]
     fn the_same(#[case] a: &str, #[case] b: &str) {
         assert!(verdict(a, b));
@@ -115,8 +140,8 @@ mod tests {
     #[rstest]
     #[case::number_and_text("a: 1", "a: '1'")]
     #[case::bool_of_old("a: yes", "a: 'yes'")]
-    #[case::bool_of_old_and_new("a: yes", "a: true")]
-    #[case::octal("a: 0644", "a: 420")]
+    #[case::octal_taken_for_decimal("a: 0644", "a: 644")]
+    #[case::no_octal("a: 0899", "a: 899")]
     #[case::exponent("a: 1e3", "a: '1e3'")]
     #[case::infinity("a: .inf", "a: '.inf'")]
     #[case::date("a: 2001-01-01", "a: '2001-01-01'")]

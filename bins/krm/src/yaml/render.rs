@@ -23,11 +23,23 @@ pub struct Renderer<'a> {
     pub source: &'a str,
     /// Whether lists inside mappings are indented past their key.
     pub wide: bool,
+    /// Whether what stands in brackets must be JSON.
+    pub json: bool,
 }
 
 // === impl Renderer ===
 
-impl Renderer<'_> {
+impl<'a> Renderer<'a> {
+    /// Renders as kpt does, where nothing else is known of the author's habits.
+    #[must_use]
+    pub fn new(source: &'a str) -> Self {
+        Self {
+            source,
+            wide: false,
+            json: false,
+        }
+    }
+
     /// A whole document in block style, with a newline at the end.
     #[must_use]
     pub fn document(&self, node: &Node) -> String {
@@ -98,7 +110,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// A node inside brackets: JSON, as far as the values allow.
+    /// A node inside brackets, on one line.
     #[must_use]
     pub fn flow(&self, node: &Node) -> String {
         match &node.value {
@@ -114,6 +126,7 @@ impl Renderer<'_> {
                     text.clone()
                 }
             }
+            Value::Scalar { text, .. } if is_bare(text) && !self.json => text.clone(),
             Value::Scalar { text, .. } => json_string(text),
             Value::Sequence(items) => {
                 let items: Vec<_> = items.iter().map(|item| self.flow(item)).collect();
@@ -132,7 +145,11 @@ impl Renderer<'_> {
     /// A key inside brackets.
     #[must_use]
     pub fn flow_key(&self, node: &Node) -> String {
-        node.as_str().map_or_else(|| self.flow(node), json_string)
+        match node.as_str() {
+            Some(text) if is_bare(text) && !self.json => text.to_owned(),
+            Some(text) => json_string(text),
+            None => self.flow(node),
+        }
     }
 
     /// A collection whose first line begins at `column`, the others indented to it.
@@ -173,8 +190,8 @@ pub fn json(node: &Node, source: &str) -> String {
     write_json(
         node,
         Renderer {
-            source,
-            wide: false,
+            json: true,
+            ..Renderer::new(source)
         },
         0,
         &mut text,
@@ -252,7 +269,11 @@ mod tests {
     };
 
     fn rendered(source: &str, wide: bool) -> String {
-        Renderer { source, wide }.document(&single(source).unwrap())
+        Renderer {
+            wide,
+            ..Renderer::new(source)
+        }
+        .document(&single(source).unwrap())
     }
 
     #[test]
@@ -306,11 +327,7 @@ mod tests {
             "é\nü\n",
         ] {
             let node = Node::mapping(vec![(Node::text("k"), Node::text(text))]);
-            let written = Renderer {
-                source: "",
-                wide: false,
-            }
-            .document(&node);
+            let written = Renderer::new("").document(&node);
             assert!(
                 same(&single(&written).unwrap(), &node),
                 "{text:?} became {written:?}"

@@ -60,7 +60,7 @@ fn a_function_without_regard_for_comments_does_not_harm_them() {
     let run = runner.eval(&["-i", package.arg()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let expected = DEPLOYMENT
-        .replace("{app: web}", "{app: web, \"tier\": \"front\"}")
+        .replace("{app: web}", "{app: web, tier: front}")
         .replace("'nginx:1.27'", "nginx:1.28");
     assert_eq!(package.files()["web.yaml"], expected);
 }

@@ -6,5 +6,6 @@ mod eval_failures;
 mod eval_in_place;
 mod eval_pipes;
 mod eval_shows;
+mod eval_tls;
 mod examples;
 mod support;

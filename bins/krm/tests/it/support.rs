@@ -18,7 +18,10 @@ use runner_proto::evaluator::{
 use tempfile::TempDir;
 use tokio::{net::TcpListener, runtime::Runtime};
 use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{Request, Response, Status, transport::Server};
+use tonic::{
+    Request, Response, Status,
+    transport::{Server, ServerTlsConfig},
+};
 
 type Answer = dyn Fn(&str) -> Result<EvaluateFunctionResponse, Status> + Send + Sync;
 
@@ -79,6 +82,14 @@ impl Function {
 
 impl Runner {
     pub fn start(function: Function) -> Self {
+        Self::serve(function, Server::builder())
+    }
+
+    pub fn start_with_tls(function: Function, tls: ServerTlsConfig) -> Self {
+        Self::serve(function, Server::builder().tls_config(tls).unwrap())
+    }
+
+    fn serve(function: Function, mut server: Server) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -95,11 +106,8 @@ impl Runner {
         let service = FunctionEvaluatorServer::new(service)
             .max_decoding_message_size(limit)
             .max_encoding_message_size(limit);
-        runtime.spawn(
-            Server::builder()
-                .add_service(service)
-                .serve_with_incoming(TcpListenerStream::new(listener)),
-        );
+        let incoming = TcpListenerStream::new(listener);
+        runtime.spawn(server.add_service(service).serve_with_incoming(incoming));
         Self {
             address,
             seen,

@@ -44,10 +44,10 @@ pub fn apply(list: &str) -> Result<String, String> {
         );
     }
     eprintln!(
-        "labelled {} resources with {}={}",
-        edits.len(),
+        "{}={} set on resources: {}",
         label.key,
-        label.value
+        label.value,
+        edits.len()
     );
     let mut labelled = String::with_capacity(list.len() + edits.len() * 32);
     let mut at = 0;

@@ -39,7 +39,7 @@ fn a_list_comes_back_labelled() {
         "{text}"
     );
     let log = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(log, "labelled 1 resources with tier=web\n");
+    assert_eq!(log, "tier=web set on resources: 1\n");
 }
 
 #[test]
