@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 use crate::{
-    ConfigError, Declaration, FileOptions, Problem, Severity, Source, Table,
+    Binaries, ConfigError, Declaration, FileOptions, Problem, Severity, Source, Table,
     files::{ExecEntry, File, Parsed, PodCacheEntry},
     table::Inputs,
 };
@@ -59,20 +59,29 @@ pub(crate) enum Outcome {
     Rejected,
 }
 
+// === impl Table ===
+
+impl Table {
+    /// The table of the files and some objects as they are now, for who only wants to see it.
+    pub fn of(
+        options: &FileOptions,
+        declarations: impl IntoIterator<Item = Declaration>,
+        binaries: Binaries,
+    ) -> Result<Self, ConfigError> {
+        let mut sources = Sources::read(options)?;
+        sources.objects = by_source(declarations);
+        Ok(sources.compile(options, binaries))
+    }
+}
+
 // === impl Configuration ===
 
 impl Configuration {
     /// Reads both files. A file that exists but makes no sense is an error here; once running, the
     /// last good one is kept instead.
     pub fn load(options: FileOptions) -> Result<Self, ConfigError> {
-        let mut sources = Sources::default();
-        if let Some(text) = options.read(File::Config)? {
-            sources.config = FileState::good(options.parse_config(&text)?, Some(text));
-        }
-        if let Some(text) = options.read(File::PodCache)? {
-            sources.pod_cache = FileState::good(options.parse_pod_cache(&text)?, Some(text));
-        }
-        let table = sources.compile(&options);
+        let sources = Sources::read(&options)?;
+        let table = sources.compile(&options, Binaries::Check);
         log_new(&[], table.problems());
         let shared = Shared {
             options,
@@ -149,7 +158,7 @@ impl Configuration {
     /// Builds a new table of the same sources: binaries may have come or gone.
     pub(crate) fn recheck_binaries(&self) {
         let sources = self.sources();
-        let table = sources.compile(&self.shared.options);
+        let table = sources.compile(&self.shared.options, Binaries::Check);
         if table.problems() != self.table().problems() {
             self.publish(table);
         }
@@ -160,7 +169,7 @@ impl Configuration {
     }
 
     fn swap(&self, sources: &Sources) {
-        self.publish(sources.compile(&self.shared.options));
+        self.publish(sources.compile(&self.shared.options, Binaries::Check));
     }
 
     fn publish(&self, table: Table) {
@@ -182,7 +191,18 @@ impl Configuration {
 // === impl Sources ===
 
 impl Sources {
-    fn compile(&self, options: &FileOptions) -> Table {
+    fn read(options: &FileOptions) -> Result<Self, ConfigError> {
+        let mut sources = Sources::default();
+        if let Some(text) = options.read(File::Config)? {
+            sources.config = FileState::good(options.parse_config(&text)?, Some(text));
+        }
+        if let Some(text) = options.read(File::PodCache)? {
+            sources.pod_cache = FileState::good(options.parse_pod_cache(&text)?, Some(text));
+        }
+        Ok(sources)
+    }
+
+    fn compile(&self, options: &FileOptions, binaries: Binaries) -> Table {
         let files = self.config.problems().chain(self.pod_cache.problems());
         Table::build(Inputs {
             functions_dir: &options.functions_dir,
@@ -191,6 +211,7 @@ impl Sources {
             pod_cache: &self.pod_cache.good.entries,
             declarations: self.objects.values().collect(),
             problems: files.cloned().collect(),
+            binaries,
         })
     }
 }
@@ -246,6 +267,13 @@ impl<Entry> Default for FileState<Entry> {
     fn default() -> Self {
         Self::good(Parsed::default(), None)
     }
+}
+
+fn by_source(declarations: impl IntoIterator<Item = Declaration>) -> BTreeMap<Source, Declaration> {
+    declarations
+        .into_iter()
+        .map(|said| (said.source.clone(), said))
+        .collect()
 }
 
 /// Logs problems when they appear, not with every table that still has them.

@@ -28,10 +28,12 @@ use crate::{
 };
 
 mod declare;
+mod list;
 mod status;
 mod trouble;
 
 pub use declare::declaration;
+pub use list::{Listed, list_objects};
 use status::{Report, Write};
 
 /// The finalizer that earlier runners put on every object and only they would remove.
@@ -78,13 +80,22 @@ struct Known {
     reported: Option<Report>,
 }
 
+/// The objects as they come. They are read one by one: an object of a shape we do not know must not
+/// keep us from seeing the others.
+fn api(client: Client, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(
+        client,
+        namespace,
+        &ApiResource::erase::<FunctionConfig>(&()),
+    )
+}
+
 // === impl Configuration ===
 
 impl Configuration {
     /// Follows the objects of a namespace until the guard is dropped.
     pub fn follow_objects(&self, client: Client, namespace: &str) -> Follow {
-        let resource = ApiResource::erase::<FunctionConfig>(&());
-        let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &resource);
+        let api = api(client, namespace);
         let (progress, following) = watch::channel(Progress::Pending);
         let (writes, to_write) = mpsc::unbounded_channel();
         let reconciler = Reconciler {
@@ -97,8 +108,6 @@ impl Configuration {
             listed: Vec::new(),
             trouble: None,
         };
-        // Objects are taken as they come and read one by one: an object of a shape we do not know
-        // must not keep us from seeing the others.
         let events = watcher(api.clone(), watcher::Config::default()).default_backoff();
         let tasks = [
             tokio::spawn(reconciler.run(events)),

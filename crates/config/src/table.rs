@@ -10,6 +10,7 @@ mod binary;
 mod build;
 mod rows;
 
+pub use build::Binaries;
 pub(crate) use build::Inputs;
 pub use rows::{Row, Runtime};
 

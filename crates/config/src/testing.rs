@@ -5,8 +5,8 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 use tempfile::TempDir;
 
 use crate::{
-    Age, BinaryDeclaration, Configuration, Declaration, FileOptions, PodDeclaration, PodSettings,
-    Source, Table, table::Inputs,
+    Age, Binaries, BinaryDeclaration, Configuration, Declaration, FileOptions, PodDeclaration,
+    PodSettings, Source, Table, table::Inputs,
 };
 
 pub(crate) const DEFAULT_PREFIX: &str = "ghcr.io/default/catalog";
@@ -112,13 +112,20 @@ impl Fixture {
     }
 
     pub(crate) fn config(self, text: &str) -> Self {
-        fs::write(self.path("config.yaml"), text).unwrap();
+        self.write("config.yaml", text);
         self
     }
 
     pub(crate) fn pod_cache(self, text: &str) -> Self {
-        fs::write(self.path("pod-cache-config.yaml"), text).unwrap();
+        self.write("pod-cache-config.yaml", text);
         self
+    }
+
+    /// In one step, so that nobody reads half a file.
+    fn write(&self, name: &str, text: &str) {
+        let draft = self.path("draft");
+        fs::write(&draft, text).unwrap();
+        fs::rename(&draft, self.path(name)).unwrap();
     }
 
     pub(crate) fn object(mut self, object: Object) -> Self {
@@ -171,6 +178,7 @@ impl Fixture {
             pod_cache: &pod_cache.entries,
             declarations: self.objects.iter().collect(),
             problems: [exec.problems, pod_cache.problems].concat(),
+            binaries: Binaries::Check,
         })
     }
 }

@@ -1,8 +1,13 @@
 //! What the configuration tells about itself.
 
+use std::{collections::BTreeMap, sync::Weak};
+
 use opentelemetry::{KeyValue, global, metrics::Counter};
 
-use super::Outcome;
+use super::{Outcome, Shared};
+use crate::Severity;
+
+const SCOPE: &str = "runner-config";
 
 /// Counts looks at the sources that changed something, or should have.
 #[derive(Clone, Debug)]
@@ -15,7 +20,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     /// Made when the first change is awaited, not at load: the exporter is set up in between.
     pub(crate) fn new() -> Self {
-        let meter = global::meter("runner-config");
+        let meter = global::meter(SCOPE);
         let reloads = meter
             .u64_counter("function_runner.config.reloads")
             .with_description("Changes of a configuration source, by source and outcome.")
@@ -37,4 +42,39 @@ impl Metrics {
             ],
         );
     }
+}
+
+/// Lets an exporter see how many problems the table has. The instrument outlives the
+/// configuration, so it holds it weakly.
+pub(super) fn observe_problems(shared: Weak<Shared>) {
+    global::meter(SCOPE)
+        .u64_observable_gauge("function_runner.config.problems")
+        .with_description("Problems of the configuration in use, by source and severity.")
+        .with_callback(move |observer| {
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            // Zeroes too, so that a problem that was put right is seen to be gone.
+            let sources = ["config", "pod-cache-config", "functionconfig"];
+            let mut counts: BTreeMap<_, u64> = sources
+                .into_iter()
+                .flat_map(|source| [(source, "warning"), (source, "error")])
+                .map(|key| (key, 0))
+                .collect();
+            for problem in shared.table.load().problems() {
+                let severity = match problem.severity {
+                    Severity::Warning => "warning",
+                    Severity::Error => "error",
+                };
+                *counts.entry((problem.source.kind(), severity)).or_default() += 1;
+            }
+            for ((source, severity), count) in counts {
+                let labels = [
+                    KeyValue::new("source", source),
+                    KeyValue::new("severity", severity),
+                ];
+                observer.observe(count, &labels);
+            }
+        })
+        .build();
 }

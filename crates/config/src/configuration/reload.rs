@@ -6,7 +6,10 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -16,7 +19,7 @@ use notify::{
     event::{AccessKind, AccessMode},
 };
 
-use super::{Configuration, Metrics, Outcome};
+use super::{Configuration, Metrics, Outcome, metrics};
 use crate::files::File;
 
 /// How long a directory must be quiet before its files are read: an edit is several events.
@@ -65,6 +68,7 @@ impl Configuration {
                 Err(error) => return Err(error.into()),
             }
         }
+        metrics::observe_problems(Arc::downgrade(&self.shared));
         let configuration = self.clone();
         thread::Builder::new()
             .name("config-reload".to_owned())

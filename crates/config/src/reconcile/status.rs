@@ -32,8 +32,8 @@ pub(super) struct Report {
 /// The status as it was found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    generation: Option<i64>,
-    error: Option<String>,
+    pub(super) generation: Option<i64>,
+    pub(super) error: Option<String>,
 }
 
 /// One patch to make.
@@ -62,13 +62,15 @@ impl Found {
         };
         Self {
             generation: field("functionRunnerObservedGeneration").and_then(Value::as_i64),
-            error: field("error").and_then(Value::as_str).map(str::to_owned),
+            error: field("error")
+                .and_then(Value::as_str)
+                .filter(|error| !error.is_empty())
+                .map(str::to_owned),
         }
     }
 
     pub(super) fn says(&self, report: &Report) -> bool {
-        let error = self.error.as_deref().filter(|error| !error.is_empty());
-        self.generation == report.generation && error == report.error.as_deref()
+        self.generation == report.generation && self.error == report.error
     }
 }
 

@@ -25,6 +25,16 @@ pub(crate) struct Inputs<'a> {
     pub(crate) declarations: Vec<&'a Declaration>,
     /// What the sources themselves complain about.
     pub(crate) problems: Vec<Problem>,
+    pub(crate) binaries: Binaries,
+}
+
+/// Whether configured binaries are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binaries {
+    /// A missing one is a problem.
+    Check,
+    /// They are on another machine: nothing can be said of them.
+    Trust,
 }
 
 struct Builder<'a> {
@@ -36,6 +46,7 @@ struct Builder<'a> {
     /// What is wrong with each binary that was looked at: many images may share one.
     binaries: HashMap<PathBuf, Option<String>>,
     warmed: HashSet<ImageReference>,
+    check: Binaries,
 }
 
 // === impl Table ===
@@ -53,6 +64,7 @@ impl Table {
             owners: HashMap::new(),
             binaries: HashMap::new(),
             warmed: HashSet::new(),
+            check: inputs.binaries,
         };
         let mut declarations = inputs.declarations;
         declarations.sort_by(|a, b| a.age.cmp(&b.age));
@@ -259,6 +271,9 @@ impl Builder<'_> {
                 return None;
             }
         };
+        if self.check == Binaries::Trust {
+            return Some(path);
+        }
         let problem = match self.binaries.get(&path) {
             Some(known) => known.clone(),
             None => self
