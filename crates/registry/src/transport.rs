@@ -198,24 +198,20 @@ pub(crate) fn describe(error: &reqwest::Error) -> String {
 /// Whether the other side answered, but not with TLS. A certificate that is not trusted is no such
 /// sign: falling back to plain HTTP then would undo the check.
 pub(crate) fn speaks_no_tls(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&(dyn StdError + 'static)> = error.source();
-    while let Some(error) = cause {
-        let inner = error
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref)
-            .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        if let Some(tls) = inner.or_else(|| error.downcast_ref()) {
-            return matches!(tls, rustls::Error::InvalidMessage(_));
-        }
-        if let Some(io) = error.downcast_ref::<io::Error>()
-            && matches!(
-                io.kind(),
-                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
-            )
-        {
-            return true;
-        }
-        cause = error.source();
+    error.is_connect() && error.source().is_some_and(is_no_tls)
+}
+
+/// Errors of input and output hide what they hold from `source`, so both ways are walked.
+fn is_no_tls(error: &(dyn StdError + 'static)) -> bool {
+    if let Some(tls) = error.downcast_ref() {
+        return matches!(tls, rustls::Error::InvalidMessage(_));
     }
-    false
+    let held = match error.downcast_ref::<io::Error>() {
+        Some(io) => match io.get_ref() {
+            Some(held) => Some(held as &(dyn StdError + 'static)),
+            None => return matches!(io.kind(), io::ErrorKind::ConnectionReset),
+        },
+        None => error.source(),
+    };
+    held.is_some_and(is_no_tls)
 }

@@ -1,0 +1,165 @@
+//! What happens while the runner runs.
+
+use std::time::{Duration, Instant};
+
+use runner_core::Reason;
+use runner_image::Flavour;
+use runner_registry::{Options, Registry, RegistryError};
+use runner_test_registry::{DockerRegistry, Reply, Server, image, push_image};
+
+use super::{constraint, eventually, name, options, registry};
+
+fn impatient() -> Registry {
+    let tag_ttl = Duration::from_millis(1);
+    let failure_ttl = Duration::from_millis(1);
+    Registry::new(Options {
+        tag_ttl,
+        failure_ttl,
+        ..options()
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_moved_tag_is_noticed() {
+    let server = DockerRegistry::start();
+    let (registry, tagged) = (impatient(), name(&server.host(), "fn:latest"));
+    push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/old"])).await;
+    let ask = async || registry.inspect(&tagged, None, None).await.unwrap();
+    assert_eq!(ask().await.entrypoint[0], "/old");
+    push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/new"])).await;
+    eventually(ask, |found| found.entrypoint[0] == "/new").await;
+}
+
+#[tokio::test]
+async fn a_tag_that_stays_costs_no_more_than_headers() {
+    let docker = DockerRegistry::start();
+    push_image(
+        &registry(),
+        &name(&docker.host(), "fn:v1"),
+        &image("amd64", Flavour::Oci, &["/function"]),
+    )
+    .await;
+    let front = Server::in_front_of(&docker.host()).await;
+    let (registry, tagged) = (impatient(), name(&front.host(), "fn:v1"));
+    let ask = async || {
+        registry
+            .inspect(&tagged, None, None)
+            .await
+            .map(|_| front.requests())
+    };
+    let checked = |method: &str| {
+        let requests = front.requests();
+        requests
+            .into_iter()
+            .find(|one| one.method == method && one.path.contains("manifests"))
+    };
+    eventually(ask, |_| checked("HEAD").is_some())
+        .await
+        .unwrap();
+    let digest = image("amd64", Flavour::Oci, &["/function"])
+        .manifest()
+        .digest()
+        .to_owned();
+    let condition = format!("\"{digest}\"");
+    assert_eq!(
+        checked("HEAD").unwrap().header("if-none-match"),
+        Some(condition.as_str())
+    );
+    assert_eq!(front.count("GET", "/manifests/"), 1);
+}
+
+#[tokio::test]
+async fn a_new_version_is_selected() {
+    let server = DockerRegistry::start();
+    let (registry, tagged) = (impatient(), name(&server.host(), "fn"));
+    let caret = constraint("^1");
+    let release = async |tag: &str| {
+        let pushed = image("amd64", Flavour::Oci, &["/function", tag]);
+        push_image(&registry, &tagged.at_tag(tag), &pushed).await;
+    };
+    release("v1.0.0").await;
+    let ask = async || registry.inspect(&tagged, Some(&caret), None).await.unwrap();
+    assert_eq!(ask().await.entrypoint[1], "v1.0.0");
+    release("v1.1.0").await;
+    eventually(ask, |found| found.entrypoint[1] == "v1.1.0").await;
+}
+
+#[tokio::test]
+async fn what_is_known_outlives_the_registry() {
+    let mut server = DockerRegistry::start();
+    let (registry, tagged) = (impatient(), name(&server.host(), "fn:v1"));
+    push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/old"])).await;
+    registry.inspect(&tagged, None, None).await.unwrap();
+
+    server.kill();
+    for _ in 0..20 {
+        registry.inspect(&tagged, None, None).await.unwrap();
+    }
+    let unknown = name(&server.host(), "fn:v2");
+    let error = registry.inspect(&unknown, None, None).await.unwrap_err();
+    assert_eq!(error.reason(), Reason::RegistryUnreachable);
+    assert!(error.to_string().contains("onnection refused"), "{error}");
+
+    server.restart();
+    push_image(&registry, &unknown, &image("amd64", Flavour::Oci, &["/v2"])).await;
+    let ask = async || registry.inspect(&unknown, None, None).await;
+    eventually(ask, Result::is_ok).await.unwrap();
+    push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/new"])).await;
+    let ask = async || registry.inspect(&tagged, None, None).await.unwrap();
+    eventually(ask, |found| found.entrypoint[0] == "/new").await;
+}
+
+#[tokio::test]
+async fn a_tag_that_is_deleted_is_no_longer_known() {
+    let docker = DockerRegistry::start();
+    push_image(
+        &registry(),
+        &name(&docker.host(), "fn:v1"),
+        &image("amd64", Flavour::Oci, &["/function"]),
+    )
+    .await;
+    let there = docker.host().parse().unwrap();
+    let front = Server::start(move |request| {
+        if request.method == "HEAD" {
+            Reply::new(404, "")
+        } else {
+            Reply::Forward(there)
+        }
+    })
+    .await;
+    let (registry, tagged) = (impatient(), name(&front.host(), "fn:v1"));
+    registry.inspect(&tagged, None, None).await.unwrap();
+    let ask = async || {
+        registry.inspect(&tagged, None, None).await.unwrap();
+        front.count("GET", "/manifests/v1")
+    };
+    eventually(ask, |fetches| *fetches > 1).await;
+}
+
+#[tokio::test]
+async fn a_lookup_outlives_a_caller_that_cannot_wait() {
+    let docker = DockerRegistry::start();
+    push_image(
+        &registry(),
+        &name(&docker.host(), "fn:v1"),
+        &image("amd64", Flavour::Oci, &["/function"]),
+    )
+    .await;
+    let front = Server::in_front_of(&docker.host()).await;
+    let (registry, tagged) = (registry(), name(&front.host(), "fn:v1"));
+    let error = registry
+        .inspect(&tagged, None, Some(Instant::now()))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RegistryError::DeadlineExceeded { .. }),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("waiting for registry 127.0.0.1"),
+        "{error}"
+    );
+    registry.inspect(&tagged, None, None).await.unwrap();
+    assert_eq!(front.count("GET", "/manifests/v1"), 1);
+}
