@@ -26,7 +26,11 @@ pub enum Flavour {
 impl Blob {
     pub(crate) fn new(media_type: &'static str, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self { media_type, digest: sha256(&bytes), bytes }
+        Self {
+            media_type,
+            digest: sha256(&bytes),
+            bytes,
+        }
     }
 
     /// What the bytes are.

@@ -65,7 +65,10 @@ impl Image {
     /// What a node has to fetch, in bytes.
     #[must_use]
     pub fn compressed_size(&self) -> usize {
-        self.blobs().chain([&self.manifest]).map(|blob| blob.bytes().len()).sum()
+        self.blobs()
+            .chain([&self.manifest])
+            .map(|blob| blob.bytes().len())
+            .sum()
     }
 }
 
@@ -108,12 +111,19 @@ impl ImageBuilder {
 
     /// Writes the documents.
     pub fn build(self) -> serde_json::Result<Image> {
-        let diff_ids = self.layers.iter().map(|layer| layer.diff_id.as_str()).collect();
+        let diff_ids = self
+            .layers
+            .iter()
+            .map(|layer| layer.diff_id.as_str())
+            .collect();
         let config = serde_json::to_vec(&ImageConfig {
             created: &self.created,
             platform: &self.platform,
             config: &self.config,
-            rootfs: RootFs { kind: "layers", diff_ids },
+            rootfs: RootFs {
+                kind: "layers",
+                diff_ids,
+            },
         })?;
         let config = Blob::new(self.flavour.config(), config);
         let layers: Vec<_> = self
@@ -129,6 +139,11 @@ impl ImageBuilder {
             annotations: &self.annotations,
         })?;
         let manifest = Blob::new(self.flavour.manifest(), manifest);
-        Ok(Image { platform: self.platform, manifest, config, layers })
+        Ok(Image {
+            platform: self.platform,
+            manifest,
+            config,
+            layers,
+        })
     }
 }

@@ -36,7 +36,10 @@ impl Index {
             manifests,
             annotations,
         })?;
-        Ok(Self { document: Blob::new(flavour.index(), document), images })
+        Ok(Self {
+            document: Blob::new(flavour.index(), document),
+            images,
+        })
     }
 
     /// The document itself: what a tag points at.

@@ -33,7 +33,10 @@ impl Layer {
             .operating_system(GZIP_SYSTEM)
             .write(Vec::new(), Compression::best());
         gzip.write_all(&archive)?;
-        Ok(Self { diff_id: sha256(&archive), compressed: gzip.finish()? })
+        Ok(Self {
+            diff_id: sha256(&archive),
+            compressed: gzip.finish()?,
+        })
     }
 
     /// The size of the compressed archive.
@@ -107,11 +110,19 @@ mod tests {
                 let mut entry = entry.unwrap();
                 let mut text = String::new();
                 entry.read_to_string(&mut text).unwrap();
-                let link = entry.link_name().unwrap().map(|path| path.display().to_string());
+                let link = entry
+                    .link_name()
+                    .unwrap()
+                    .map(|path| path.display().to_string());
                 let header = entry.header();
                 assert_eq!(header.mtime().unwrap(), 5);
                 let path = entry.path().unwrap().display().to_string();
-                (path, header.mode().unwrap(), header.uid().unwrap(), link.unwrap_or(text))
+                (
+                    path,
+                    header.mode().unwrap(),
+                    header.uid().unwrap(),
+                    link.unwrap_or(text),
+                )
             })
             .collect();
         let expected = [
@@ -127,8 +138,16 @@ mod tests {
 
     #[test]
     fn the_order_of_adding_does_not_matter() {
-        let a = Tree::new().file("a", 0o644, "a").unwrap().file("b", 0o644, "b").unwrap();
-        let b = Tree::new().file("b", 0o644, "b").unwrap().file("a", 0o644, "a").unwrap();
+        let a = Tree::new()
+            .file("a", 0o644, "a")
+            .unwrap()
+            .file("b", 0o644, "b")
+            .unwrap();
+        let b = Tree::new()
+            .file("b", 0o644, "b")
+            .unwrap()
+            .file("a", 0o644, "a")
+            .unwrap();
         assert_eq!(Layer::pack(&a).unwrap(), Layer::pack(&b).unwrap());
     }
 }

@@ -35,8 +35,10 @@ impl Index {
     /// stay: their name says what they hold.
     pub fn write_layout(&self, directory: &Path, tag: &str) -> Result<(), WriteLayoutError> {
         let blobs = directory.join("blobs/sha256");
-        fs::create_dir_all(&blobs)
-            .map_err(|source| WriteLayoutError::Write { path: blobs.clone(), source })?;
+        fs::create_dir_all(&blobs).map_err(|source| WriteLayoutError::Write {
+            path: blobs.clone(),
+            source,
+        })?;
         for image in self.images() {
             for blob in image.blobs().chain([image.manifest()]) {
                 write_blob(&blobs, blob)?;
@@ -63,6 +65,8 @@ fn write_blob(blobs: &Path, blob: &Blob) -> Result<(), WriteLayoutError> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteLayoutError> {
-    fs::write(path, bytes)
-        .map_err(|source| WriteLayoutError::Write { path: path.to_owned(), source })
+    fs::write(path, bytes).map_err(|source| WriteLayoutError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }

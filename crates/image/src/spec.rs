@@ -97,7 +97,11 @@ impl Platform {
     /// Linux on this architecture.
     #[must_use]
     pub fn linux(architecture: &str) -> Self {
-        Self { architecture: architecture.to_owned(), os: "linux".to_owned(), variant: None }
+        Self {
+            architecture: architecture.to_owned(),
+            os: "linux".to_owned(),
+            variant: None,
+        }
     }
 }
 

@@ -56,18 +56,39 @@ impl Tree {
 
     /// Adds a directory owned by this user and group.
     pub fn directory(self, path: &str, mode: u32, owner: u32) -> Result<Self, BadPath> {
-        self.put(path, Node { content: Content::Directory, mode, owner })
+        self.put(
+            path,
+            Node {
+                content: Content::Directory,
+                mode,
+                owner,
+            },
+        )
     }
 
     /// Adds a file of root's.
     pub fn file(self, path: &str, mode: u32, bytes: impl Into<Bytes>) -> Result<Self, BadPath> {
-        self.put(path, Node { content: Content::File(bytes.into()), mode, owner: 0 })
+        self.put(
+            path,
+            Node {
+                content: Content::File(bytes.into()),
+                mode,
+                owner: 0,
+            },
+        )
     }
 
     /// Adds a symbolic link.
     pub fn symlink(self, path: &str, target: &str) -> Result<Self, BadPath> {
         let content = Content::Symlink(target.to_owned());
-        self.put(path, Node { content, mode: 0o777, owner: 0 })
+        self.put(
+            path,
+            Node {
+                content,
+                mode: 0o777,
+                owner: 0,
+            },
+        )
     }
 
     fn put(mut self, path: &str, node: Node) -> Result<Self, BadPath> {
@@ -109,8 +130,14 @@ mod tests {
     #[test]
     fn a_path_is_used_once() {
         let tree = Tree::new().file("a", 0o644, "x").unwrap();
-        assert_eq!(tree.clone().file("a", 0o644, "y"), Err(BadPath::Taken("a".to_owned())));
-        assert_eq!(tree.file("a/b", 0o644, "y"), Err(BadPath::Taken("a".to_owned())));
+        assert_eq!(
+            tree.clone().file("a", 0o644, "y"),
+            Err(BadPath::Taken("a".to_owned()))
+        );
+        assert_eq!(
+            tree.file("a/b", 0o644, "y"),
+            Err(BadPath::Taken("a".to_owned()))
+        );
     }
 
     #[test]

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 fn index() -> Index {
     let images = ["amd64", "arm64"].map(|architecture| {
-        let tree = Tree::new().file("bin/tool", 0o755, format!("for {architecture}")).unwrap();
+        let tree = Tree::new()
+            .file("bin/tool", 0o755, format!("for {architecture}"))
+            .unwrap();
         let labels = ["c", "a", "b"].map(|key| (key.to_owned(), "x".to_owned()));
         Image::builder(Platform::linux(architecture))
             .config(Config {
@@ -39,13 +41,26 @@ fn every_document_leads_to_the_next() {
         "{top}"
     );
     let index = read(directory.path(), &top["manifests"][0]["digest"]);
-    assert_eq!(index["manifests"][1]["platform"]["architecture"], "arm64", "{index}");
+    assert_eq!(
+        index["manifests"][1]["platform"]["architecture"], "arm64",
+        "{index}"
+    );
     let manifest = read(directory.path(), &index["manifests"][1]["digest"]);
     let config = read(directory.path(), &manifest["config"]["digest"]);
     assert_eq!(config["config"]["Entrypoint"][0], "/bin/tool", "{config}");
-    assert_eq!(config["rootfs"]["diff_ids"].as_array().unwrap().len(), 1, "{config}");
-    let layer = manifest["layers"][0]["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
-    let size = fs::metadata(directory.path().join("blobs/sha256").join(layer)).unwrap().len();
+    assert_eq!(
+        config["rootfs"]["diff_ids"].as_array().unwrap().len(),
+        1,
+        "{config}"
+    );
+    let layer = manifest["layers"][0]["digest"]
+        .as_str()
+        .unwrap()
+        .strip_prefix("sha256:")
+        .unwrap();
+    let size = fs::metadata(directory.path().join("blobs/sha256").join(layer))
+        .unwrap()
+        .len();
     assert_eq!(manifest["layers"][0]["size"], size);
 }
 
