@@ -32,6 +32,7 @@ pub struct Eval {
     /// The package's directory (default: the current one) or - to read a ResourceList from
     /// standard input and write the function's to standard output; then the function's
     /// configuration as a ConfigMap's data
+    // One list for clap, since only the value tells a directory from a pair; two for the reader.
     #[arg(value_name = "DIR] [KEY=VALUE")]
     arguments: Vec<String>,
 

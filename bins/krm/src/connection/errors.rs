@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use runner_core::Reason;
-use tonic::{Code, Status};
+use tonic::{Code, Status, TimeoutExpired};
 
 use super::Connection;
 use crate::failure::Failure;
@@ -40,21 +40,17 @@ const DOMAIN: &[u8] = runner_proto::status::DOMAIN.as_bytes();
 /// Failures of the connection itself, which no runner has put into words.
 fn transport(status: &Status, connection: &Connection) -> Option<Failure> {
     let address = &connection.address;
-    let timeout = humantime::format_duration(connection.timeout);
+    // A status with a cause was made on this side.
+    let is_ours = status.source().is_some();
+    let reason = || {
+        status
+            .source()
+            .map_or_else(|| status.message().to_owned(), super::innermost)
+    };
     match status.code() {
-        Code::Unavailable => Some(
-            Failure::unreachable(format!(
-                "the runner at {address} went away during the call: {}",
-                status.message()
-            ))
-            .hint("look at its log and run the function again"),
-        ),
-        // The client's own clock ends a call as cancelled; nobody else cancels ours.
-        Code::DeadlineExceeded | Code::Cancelled => Some(
-            Failure::failed(format!("the function did not finish within {timeout}"))
-                .with("reason", Reason::DeadlineExceeded.as_str())
-                .hint("give it more time with --timeout"),
-        ),
+        Code::DeadlineExceeded => Some(too_slow(connection)),
+        // The client's own clock ends a call as cancelled.
+        Code::Cancelled if is_timeout(status) => Some(too_slow(connection)),
         Code::OutOfRange | Code::ResourceExhausted => Some(
             Failure::failed(format!("a message is over the limit: {}", status.message()))
                 .with("reason", Reason::MessageTooLarge.as_str())
@@ -63,15 +59,37 @@ fn transport(status: &Status, connection: &Connection) -> Option<Failure> {
         Code::Unimplemented => Some(Failure::unreachable(format!(
             "the server at {address} is not a function runner: it does not know FunctionEvaluator"
         ))),
-        // A status with a cause was made on this side: what came back was not gRPC.
-        Code::Unknown | Code::Internal if status.source().is_some() => {
-            Some(Failure::unreachable(format!(
-                "the server at {address} does not speak gRPC: {}",
-                status.message()
-            )))
-        }
+        Code::Unknown | Code::Internal if is_ours => Some(Failure::unreachable(format!(
+            "the server at {address} does not speak gRPC: {}",
+            reason()
+        ))),
+        code if code == Code::Unavailable || is_ours => Some(
+            Failure::unreachable(format!(
+                "the connection to the runner at {address} was lost: {}",
+                reason()
+            ))
+            .hint("check the TLS flags and the runner's log, and run the function again"),
+        ),
         _ => None,
     }
+}
+
+fn too_slow(connection: &Connection) -> Failure {
+    let timeout = humantime::format_duration(connection.timeout);
+    Failure::failed(format!("the function did not finish within {timeout}"))
+        .with("reason", Reason::DeadlineExceeded.as_str())
+        .hint("give it more time with --timeout")
+}
+
+fn is_timeout(status: &Status) -> bool {
+    let mut cause = status.source();
+    while let Some(error) = cause {
+        if error.is::<TimeoutExpired>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn hint(reason: Reason) -> Option<&'static str> {

@@ -245,3 +245,26 @@ proptest! {
 fn without(root: &Node) -> Node {
     crate::list::annotations::without_place(root, None)
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    /// Functions print what they like: some of it is refused, none of it is a crash.
+    #[test]
+    fn no_answer_is_a_crash(
+        wounds in prop::collection::vec((any::<prop::sample::Index>(), 0..6usize, "[-:#{}\\[\\]&*!|>'\"?,é \n\t%a]{0,4}"), 1..6),
+    ) {
+        let package = package(&[("a.yaml", WEB), ("b/c.yaml", TWO)]);
+        let mut answer: Vec<char> = build(&package, None).chars().collect();
+        for (place, cut, put) in wounds {
+            let at = place.index(answer.len());
+            let end = (at + cut).min(answer.len());
+            answer.splice(at..end, put.chars());
+        }
+        let answer: String = answer.into_iter().collect();
+        if let Ok(items) = split(answer.as_bytes()) {
+            let _ = merge(&package, &items);
+        }
+        let _ = Document::split(&answer);
+    }
+}

@@ -142,6 +142,13 @@ fn aliases_survive_when_their_meaning_does() {
 }
 
 #[test]
+fn line_ends_stay() {
+    let text = "a: 1\r\nb: 2\r\n";
+    let result = patched(text, "a: 1\nb: 3\nc: {d: 4}\n").unwrap();
+    assert_eq!(result, "a: 1\r\nb: 3\r\nc:\r\n  d: 4\r\n");
+}
+
+#[test]
 fn a_text_without_a_last_newline_is_fine() {
     assert_eq!(patched("a: 1", "a: 1\nb: 2").unwrap(), "a: 1\nb: 2");
 }

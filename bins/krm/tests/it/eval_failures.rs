@@ -80,7 +80,7 @@ fn a_runner_that_hangs_up_is_unreachable() {
     let run = runner.eval(&[package.arg()]);
     assert_eq!(run.code, 3);
     assert!(
-        run.stderr.contains("went away during the call"),
+        run.stderr.contains("was lost: connection closed"),
         "{}",
         run.stderr
     );

@@ -8,4 +8,5 @@ mod eval_pipes;
 mod eval_shows;
 mod eval_tls;
 mod examples;
+mod functions;
 mod support;

@@ -1,0 +1,72 @@
+use crate::support::{Package, krm};
+
+const CONFIG: &str = "functions:\n- function: set-namespace\n  images: [set-namespace:v0.4.1]\n";
+
+#[test]
+fn the_files_are_put_together_and_a_missing_binary_is_found() {
+    let files = Package::new(&[
+        ("config.yaml", CONFIG),
+        (
+            "pod-cache-config.yaml",
+            "ghcr.io/x/apply-setters:v0.2.0: 10m\n",
+        ),
+        ("functions/other", ""),
+    ]);
+    let path = |name: &str| files.path().join(name).to_str().unwrap().to_owned();
+    let run = krm(
+        &[
+            "functions",
+            "--no-cluster",
+            "--config",
+            &path("config.yaml"),
+            "--pod-cache-config",
+            &path("pod-cache-config.yaml"),
+            "--functions",
+            &path("functions"),
+            "--default-image-prefix",
+            "ghcr.io/default",
+        ],
+        "",
+    );
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    for says in [
+        "ghcr.io/default/set-namespace",
+        "ghcr.io/x/apply-setters",
+        "time to live: 10m",
+        "1 problem:",
+        "config.yaml:3: binary",
+        "No such file or directory",
+    ] {
+        assert!(run.stdout.contains(says), "{says}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn a_malformed_file_is_reported_with_its_line() {
+    let files = Package::new(&[("config.yaml", "functions:\n- function: {}\n")]);
+    let file = files.path().join("config.yaml");
+    let run = krm(
+        &[
+            "functions",
+            "--no-cluster",
+            "--config",
+            file.to_str().unwrap(),
+        ],
+        "",
+    );
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("config.yaml:2: "), "{}", run.stderr);
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_has_an_exit_code_of_its_own() {
+    let kubeconfig = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u", "user": {}}]}"#;
+    let files = Package::new(&[("kubeconfig", kubeconfig)]);
+    let file = files.path().join("kubeconfig");
+    let run = krm(&["functions", "--kubeconfig", file.to_str().unwrap()], "");
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("--no-cluster"), "{}", run.stderr);
+}
