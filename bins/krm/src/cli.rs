@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{eval, failure::Failure};
+use crate::{eval, failure::Failure, functions};
 
 /// Run KRM functions over packages of Kubernetes resources.
 #[derive(Debug, Parser)]
@@ -15,6 +15,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Eval(eval::Eval),
+    Functions(functions::Functions),
 }
 
 // === impl Cli ===
@@ -27,6 +28,7 @@ impl Cli {
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Eval(eval) => eval.run(),
+            Command::Functions(functions) => functions.run(),
         }
     }
 }

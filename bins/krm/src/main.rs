@@ -4,6 +4,7 @@ mod cli;
 mod connection;
 mod eval;
 mod failure;
+mod functions;
 mod list;
 mod merge;
 mod package;

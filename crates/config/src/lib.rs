@@ -29,6 +29,6 @@ pub use declaration::{Age, BinaryDeclaration, Declaration, PodDeclaration};
 pub use duration::{BadDuration, parse_duration};
 pub use files::{ConfigError, FileOptions};
 pub use problem::{Problem, Severity, Source};
-pub use reconcile::{Follow, Listed, Progress, declaration, list_objects};
+pub use reconcile::{Follow, ListError, Listed, Progress, declaration, list_objects};
 pub use settings::PodSettings;
 pub use table::{Binaries, Executable, Row, Runtime, Table};

@@ -33,7 +33,7 @@ mod status;
 mod trouble;
 
 pub use declare::declaration;
-pub use list::{Listed, list_objects};
+pub use list::{ListError, Listed, list_objects};
 use status::{Report, Write};
 
 /// The finalizer that earlier runners put on every object and only they would remove.

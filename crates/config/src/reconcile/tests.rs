@@ -354,3 +354,27 @@ async fn many_objects_at_once_make_few_tables() {
     assert!(*tables.borrow() <= 2, "{} tables", *tables.borrow());
     server.until(|state| state.patches.len() == 1000).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_list_tells_what_the_runner_made_of_each_object() {
+    let fixture = Fixture::new().binaries(&["one"]);
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put("good", binary("one"));
+    server.put("bad", binary("missing"));
+    let follow = configuration.follow_objects(server.client(), "fns");
+    server.until(|state| state.patches.len() == 2).await;
+    drop(follow);
+    server.put("good", binary("one"));
+
+    let listed = list_objects(server.client(), "fns").await.unwrap();
+    let told: Vec<(bool, bool)> = listed
+        .iter()
+        .map(|object| (object.observed, object.error.is_some()))
+        .collect();
+    assert_eq!(told, [(true, true), (false, false)]);
+
+    server.refuse(Verb::List, 404);
+    let error = list_objects(server.client(), "fns").await.unwrap_err();
+    assert!(matches!(error, ListError::Unknown));
+}

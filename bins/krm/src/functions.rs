@@ -1,0 +1,159 @@
+//! `krm functions`: which function runs how, and who says so.
+
+mod show;
+
+use std::{io::Write, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use runner_config::{
+    Binaries, ClusterOptions, ConnectError, FileOptions, ListError, Listed, Table, connect,
+    list_objects,
+};
+
+use crate::failure::Failure;
+
+/// List the functions that are configured, how they run and who says so
+///
+/// The FunctionConfig objects of a cluster and the runner's two files are put together as the
+/// runner does it; objects win over files. Below the table is what is wrong with them.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Functions {
+    /// The exec runtime's file
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// The pod runtime's file
+    #[arg(long, value_name = "FILE")]
+    pod_cache_config: Option<PathBuf>,
+
+    /// The directory of cached executables; with it, missing ones are found
+    #[arg(long, value_name = "DIR")]
+    functions: Option<PathBuf>,
+
+    /// Where bare image names come from
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        default_value = "ghcr.io/kptdev/krm-functions-catalog"
+    )]
+    default_image_prefix: String,
+
+    /// How to show it
+    #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
+    output: Format,
+
+    #[command(flatten)]
+    cluster: Cluster,
+}
+
+/// Where the objects are.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Cluster")]
+struct Cluster {
+    /// The namespace of the function pods, where the objects are
+    #[arg(long, value_name = "NAME", default_value = "porch-fn-system")]
+    pod_namespace: String,
+
+    /// The kubeconfig file (default: KUBECONFIG, the cluster this runs in, or ~/.kube/config)
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// A context other than the file's current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    /// Look at the files alone
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
+    no_cluster: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  What the cluster's objects say:
+    krm functions
+
+  What a runner with these files would do without a cluster, and which binaries are missing:
+    krm functions --no-cluster --config ./config.yaml --functions ./functions";
+
+// === impl Functions ===
+
+impl Functions {
+    /// Does it.
+    ///
+    /// # Errors
+    /// When a file makes no sense or the cluster cannot be asked.
+    pub fn run(&self) -> Result<(), Failure> {
+        let objects = self.objects()?;
+        let declarations = objects.iter().map(|object| object.declaration.clone());
+        let binaries = if self.functions.is_some() {
+            Binaries::Check
+        } else {
+            Binaries::Trust
+        };
+        let table = Table::of(&self.files(), declarations, binaries)
+            .map_err(|error| Failure::failed(error.to_string()))?;
+        let text = match self.output {
+            Format::Table => show::table(&table, &objects),
+            Format::Json => show::json(&table, &objects),
+        };
+        anstream::stdout()
+            .write_all(text.as_bytes())
+            .map_err(|error| Failure::failed(format!("cannot write: {error}")))
+    }
+
+    fn files(&self) -> FileOptions {
+        // A file that was not given is not looked for.
+        let nowhere = || PathBuf::from("/nonexistent");
+        FileOptions {
+            functions_dir: self.functions.clone().unwrap_or_else(|| PathBuf::from("/")),
+            config: self.config.clone().unwrap_or_else(nowhere),
+            config_required: self.config.is_some(),
+            pod_cache_config: self.pod_cache_config.clone().unwrap_or_else(nowhere),
+            pod_cache_required: self.pod_cache_config.is_some(),
+            default_prefix: self.default_image_prefix.clone(),
+        }
+    }
+
+    fn objects(&self) -> Result<Vec<Listed>, Failure> {
+        if self.cluster.no_cluster {
+            return Ok(Vec::new());
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+        runtime.block_on(self.cluster.list())
+    }
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    async fn list(&self) -> Result<Vec<Listed>, Failure> {
+        let options = ClusterOptions {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+        };
+        let client = connect(&options).await.map_err(|error| match error {
+            ConnectError::NoCluster => Failure::usage("no Kubernetes cluster is configured")
+                .hint("set KUBECONFIG, or look at files alone with --no-cluster"),
+            error => Failure::usage(error.to_string()),
+        })?;
+        match list_objects(client, &self.pod_namespace).await {
+            Ok(objects) => Ok(objects),
+            Err(error @ ListError::Failed(_)) => Err(Failure::unreachable(error.to_string())
+                .hint("look at files alone with --no-cluster")),
+            Err(error) => {
+                Err(Failure::failed(error.to_string())
+                    .hint("look at files alone with --no-cluster"))
+            }
+        }
+    }
+}

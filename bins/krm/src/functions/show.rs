@@ -1,0 +1,299 @@
+//! The effective configuration for people and for programs.
+
+use std::{fmt::Write, time::Duration};
+
+use comfy_table::presets;
+use runner_config::{Listed, PodSettings, Row, Runtime, Severity, Table};
+use serde_json::{Value, json};
+
+use crate::report::{count, printable};
+
+/// A problem as both formats show it.
+struct Problem {
+    severity: &'static str,
+    source: String,
+    message: String,
+}
+
+/// The rows as a table, and the problems below it.
+pub(super) fn table(table: &Table, objects: &[Listed]) -> String {
+    let mut text = String::new();
+    let rows = table.rows();
+    if rows.is_empty() {
+        text.push_str("No function is configured: every image runs in pods, by the defaults.\n");
+    } else {
+        let mut shown = comfy_table::Table::new();
+        shown
+            .load_style(presets::UTF8_FULL_CONDENSED)
+            .set_header(["IMAGE", "VERSIONS", "RUNS", "SETTINGS", "SOURCE"]);
+        for row in &rows {
+            shown.add_row(cells(row).map(|cell| printable(&cell).into_owned()));
+        }
+        let _ = writeln!(text, "{shown}");
+    }
+    let problems = problems(table, objects);
+    if !problems.is_empty() {
+        let _ = writeln!(text, "\n{}:", count(problems.len(), "problem"));
+    }
+    for Problem {
+        severity,
+        source,
+        message,
+    } in problems
+    {
+        let line = format!("{severity}: {source}: {message}");
+        let _ = writeln!(text, "  {}", printable(&line));
+    }
+    text
+}
+
+/// The same as one JSON object.
+pub(super) fn json(table: &Table, objects: &[Listed]) -> String {
+    let functions: Vec<Value> = table
+        .rows()
+        .iter()
+        .map(|row| {
+            let source = row.source.as_ref().map(ToString::to_string);
+            let mut function =
+                json!({"image": row.image, "versions": row.versions, "source": source});
+            match &row.runtime {
+                Runtime::Exec { path } => {
+                    function["runtime"] = json!("exec");
+                    function["path"] = json!(path);
+                }
+                Runtime::Pod { settings, warm } => {
+                    function["runtime"] = json!("pod");
+                    function["warm"] = json!(warm);
+                    function["timeToLive"] = json!(settings.time_to_live.map(duration));
+                    function["maxPods"] = json!(settings.max_pods);
+                    function["maxQueue"] = json!(settings.max_queue);
+                    function["overrides"] = json!(settings.overrides.as_deref());
+                }
+            }
+            function
+        })
+        .collect();
+    let problems: Vec<Value> = problems(table, objects)
+        .into_iter()
+        .map(
+            |Problem {
+                 severity,
+                 source,
+                 message,
+             }| { json!({"severity": severity, "source": source, "message": message}) },
+        )
+        .collect();
+    format!(
+        "{:#}\n",
+        json!({"functions": functions, "problems": problems})
+    )
+}
+
+fn cells(row: &Row) -> [String; 5] {
+    let versions = if row.versions.is_empty() {
+        "all".to_owned()
+    } else {
+        row.versions.join("\n")
+    };
+    let (runs, settings) = match &row.runtime {
+        Runtime::Exec { path } => (format!("exec {}", path.display()), String::new()),
+        Runtime::Pod { settings, warm } => ("pod".to_owned(), pod(settings, warm)),
+    };
+    let source = row
+        .source
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    [row.image.clone(), versions, runs, settings, source]
+}
+
+/// What differs from the runner's defaults, one a line.
+fn pod(settings: &PodSettings, warm: &[String]) -> String {
+    let mut lines = Vec::new();
+    if !warm.is_empty() {
+        lines.push(format!("warm: {}", warm.join(", ")));
+    }
+    lines.extend(
+        settings
+            .time_to_live
+            .map(|ttl| format!("time to live: {}", duration(ttl))),
+    );
+    lines.extend(
+        settings
+            .max_pods
+            .map(|pods| format!("pods: at most {pods}")),
+    );
+    lines.extend(settings.max_queue.map(|queue| format!("queue: {queue}")));
+    if let Some(overrides) = settings.overrides.as_deref() {
+        let fields = json!(overrides);
+        let names: Vec<&str> = fields
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        lines.extend((!names.is_empty()).then(|| format!("overrides: {}", names.join(", "))));
+    }
+    lines.join("\n")
+}
+
+fn duration(duration: Duration) -> String {
+    humantime::format_duration(duration).to_string()
+}
+
+/// What we find wrong, and what the runner has said and we cannot see from here.
+fn problems(table: &Table, objects: &[Listed]) -> Vec<Problem> {
+    let found = table.problems().iter().map(|problem| Problem {
+        severity: match problem.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        source: problem.source.to_string(),
+        message: problem.message.clone(),
+    });
+    let told = objects.iter().filter_map(|object| {
+        let source = &object.declaration.source;
+        let about = |severity, message| Problem {
+            severity,
+            source: source.to_string(),
+            message,
+        };
+        match &object.error {
+            // An error about another form of the object may not hold any more.
+            Some(error) if object.observed => {
+                let known = table
+                    .problems()
+                    .iter()
+                    .any(|problem| problem.source == *source && error.contains(&problem.message));
+                (!known).then(|| about("error", format!("the runner says: {error}")))
+            }
+            _ if !object.observed => {
+                Some(about("warning", "no runner has acted on it yet".to_owned()))
+            }
+            _ => None,
+        }
+    });
+    found.chain(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use runner_config::{
+        Age, Binaries, BinaryDeclaration, Declaration, FileOptions, PodDeclaration, Source,
+    };
+
+    use super::*;
+
+    fn object(name: &str, observed: bool, error: Option<&str>) -> Listed {
+        let declaration = Declaration {
+            source: Source::Object {
+                namespace: "fns".into(),
+                name: name.into(),
+            },
+            age: Age {
+                created: 0,
+                name: name.to_owned(),
+            },
+            image: "set-namespace".to_owned(),
+            prefixes: vec!["ghcr.io/x".to_owned()],
+            binary: Some(BinaryDeclaration {
+                path: "/opt/set-namespace".to_owned(),
+                tags: vec!["v0.4.1".to_owned(), "v0.4.2".to_owned()],
+            }),
+            pod: Some(PodDeclaration {
+                tags: vec!["v0.4.3".to_owned()],
+                settings: PodSettings {
+                    time_to_live: Some(Duration::from_secs(5400)),
+                    max_pods: Some(2),
+                    ..PodSettings::default()
+                },
+            }),
+            problems: Vec::new(),
+        };
+        Listed {
+            declaration,
+            observed,
+            error: error.map(str::to_owned),
+        }
+    }
+
+    fn effective(objects: &[Listed]) -> Table {
+        let options = FileOptions {
+            functions_dir: "/functions".into(),
+            config: "/nonexistent".into(),
+            config_required: false,
+            pod_cache_config: "/nonexistent".into(),
+            pod_cache_required: false,
+            default_prefix: "ghcr.io/default".to_owned(),
+        };
+        let declarations = objects.iter().map(|object| object.declaration.clone());
+        Table::of(&options, declarations, Binaries::Trust).unwrap()
+    }
+
+    #[test]
+    fn every_row_says_what_runs_and_who_says_so() {
+        let objects = [object("a", true, None)];
+        insta::assert_snapshot!(table(&effective(&objects), &objects), @r"
+        ┌─────────────────────────┬──────────┬─────────────────────────┬──────────────────────┬──────────────────────┐
+        │ IMAGE                   ┆ VERSIONS ┆ RUNS                    ┆ SETTINGS             ┆ SOURCE               │
+        ╞═════════════════════════╪══════════╪═════════════════════════╪══════════════════════╪══════════════════════╡
+        │ ghcr.io/x/set-namespace ┆ v0.4.1   ┆ exec /opt/set-namespace ┆                      ┆ FunctionConfig fns/a │
+        │                         ┆ v0.4.2   ┆                         ┆                      ┆                      │
+        │ ghcr.io/x/set-namespace ┆ all      ┆ pod                     ┆ warm: v0.4.3         ┆ FunctionConfig fns/a │
+        │                         ┆          ┆                         ┆ time to live: 1h 30m ┆                      │
+        │                         ┆          ┆                         ┆ pods: at most 2      ┆                      │
+        └─────────────────────────┴──────────┴─────────────────────────┴──────────────────────┴──────────────────────┘
+        ");
+    }
+
+    #[test]
+    fn what_the_runner_says_of_an_object_is_passed_on() {
+        let objects = [object(
+            "a",
+            true,
+            Some("binary /opt/set-namespace cannot be used"),
+        )];
+        let text = table(&effective(&objects), &objects);
+        assert!(
+            text.contains("1 problem:\n  error: FunctionConfig fns/a: the runner says: binary")
+        );
+    }
+
+    #[test]
+    fn what_we_see_ourselves_is_said_once() {
+        let conflict =
+            "ghcr.io/x/set-namespace is already configured by the older FunctionConfig fns/a";
+        let objects = [object("a", true, None), object("b", true, Some(conflict))];
+        let text = table(&effective(&objects), &objects);
+        assert!(
+            text.contains("1 problem:\n  error: FunctionConfig fns/b: ghcr.io/x/"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_object_nobody_has_acted_on_is_pointed_out() {
+        let objects = [object("a", false, Some("an error of long ago"))];
+        let text = table(&effective(&objects), &objects);
+        assert!(text.contains("warning: FunctionConfig fns/a: no runner has acted on it yet"));
+        assert!(!text.contains("long ago"));
+    }
+
+    #[test]
+    fn no_configuration_is_not_a_problem() {
+        let text = table(&effective(&[]), &[]);
+        assert_eq!(
+            text,
+            "No function is configured: every image runs in pods, by the defaults.\n"
+        );
+    }
+
+    #[test]
+    fn programs_get_the_same() {
+        let objects = [object("a", true, None)];
+        let value: Value = serde_json::from_str(&json(&effective(&objects), &objects)).unwrap();
+        assert_eq!(value["functions"][0]["runtime"], "exec");
+        assert_eq!(value["functions"][1]["timeToLive"], "1h 30m");
+        assert_eq!(value["problems"], json!([]));
+    }
+}
