@@ -1,2 +1,30 @@
-//! Placeholder.
-fn main() {}
+//! The project's own chores: `cargo xtask --help`.
+
+mod crds;
+mod image;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own chores.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Write the custom resource definitions to deploy/crds.
+    Crds(crds::Crds),
+    /// Build a container image, without a container tool.
+    #[command(subcommand)]
+    Image(image::Image),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().chore {
+        Chore::Crds(crds) => crds.run(),
+        Chore::Image(image) => image.run(),
+    }
+}

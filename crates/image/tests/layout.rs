@@ -1,5 +1,7 @@
 //! A layout is complete and comes out the same every time.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use std::{collections::BTreeMap, fs, path::Path};
 
 use runner_image::{Config, Flavour, Image, Index, Platform, Tree};

@@ -1,5 +1,7 @@
 //! The registry client against a real registry, and against servers that misbehave.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 mod access;
 mod changes;
 mod mirrors;

@@ -1,0 +1,84 @@
+//! Writes a finished image where it should go.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use runner_core::{Digest, ImageReference};
+use runner_image::{Blob, Index};
+use runner_registry::{Options, Registry};
+
+use super::{Destination, binary::root};
+
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
+
+pub(crate) fn publish(name: &str, index: &Index, to: &Destination) -> anyhow::Result<()> {
+    let tag = to
+        .push
+        .as_ref()
+        .and_then(ImageReference::tag_or_latest)
+        .unwrap_or("latest");
+    let directory = match &to.out {
+        Some(directory) => directory.clone(),
+        None => root()?.join("target/images").join(name),
+    };
+    index.write_layout(&directory, tag)?;
+    for image in index.images() {
+        println!(
+            "{:>9} bytes  {}",
+            image.compressed_size(),
+            image.manifest().digest()
+        );
+    }
+    println!(
+        "oci:{}:{tag}@{}",
+        directory.display(),
+        index.document().digest()
+    );
+    if let Some(image) = &to.push {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime
+            .block_on(push(index, image, &to.insecure_registry))
+            .with_context(|| format!("cannot push {image}"))?;
+        println!("{image}@{}", index.document().digest());
+    }
+    Ok(())
+}
+
+async fn push(index: &Index, to: &ImageReference, insecure: &[String]) -> anyhow::Result<()> {
+    let registry = Registry::new(Options {
+        insecure_registries: insecure.to_vec(),
+        request_timeout: UPLOAD_TIMEOUT,
+        ..Options::default()
+    })?;
+    for image in index.images() {
+        for blob in image.blobs() {
+            registry
+                .push_blob(to, &digest(blob)?, blob.bytes().clone())
+                .await?;
+        }
+        push_manifest(
+            &registry,
+            &to.at_digest(digest(image.manifest())?),
+            image.manifest(),
+        )
+        .await?;
+    }
+    push_manifest(&registry, to, index.document()).await
+}
+
+async fn push_manifest(
+    registry: &Registry,
+    to: &ImageReference,
+    manifest: &Blob,
+) -> anyhow::Result<()> {
+    let content = manifest.bytes().clone();
+    Ok(registry
+        .push_manifest(to, manifest.media_type(), content)
+        .await?)
+}
+
+fn digest(blob: &Blob) -> anyhow::Result<Digest> {
+    Digest::parse(blob.digest()).map_err(anyhow::Error::msg)
+}
