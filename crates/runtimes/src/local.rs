@@ -9,16 +9,22 @@ use std::{
 
 use bytes::Bytes;
 use runner_core::{Evaluation, EvaluationError, Output, Reason};
-use runner_process::{Engine, Program, RunError, excerpt};
+use runner_process::{Completed, Engine, Program, RunError, excerpt};
 
 pub use verdict::Wording;
 
-/// How much of a function's standard error goes into a message. A message travels in HTTP/2
-/// headers, twice; the whole log is in ours.
+/// How much of a function's standard error goes into a message, and so into our log. A status may
+/// carry less.
 pub(crate) const EXCERPT: usize = 32 << 10;
 
-/// What a response needs besides the function's output.
-const RESPONSE_OVERHEAD: usize = 64;
+/// What a message needs around an output: the field's key and its length.
+const LIST_OVERHEAD: usize = 6;
+
+/// The same for a log, and the mark of a cut.
+const LOG_OVERHEAD: usize = 64;
+
+/// From this size on an output is read off the server's own threads.
+const LONG_OUTPUT: usize = 512 << 10;
 
 /// A client told to come back later should not come back at once.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -66,25 +72,44 @@ impl Local {
         let deadline = evaluation
             .deadline
             .unwrap_or_else(|| Instant::now() + self.time_limit);
-        let ended = self.engine.run(program, input, deadline).await;
-        let answer = match ended {
-            Ok(completed) => verdict::of(self.wording, image, &completed)
-                .map(|()| (completed.stdout, completed.stderr)),
+        let answer = match self.engine.run(program, input, deadline).await {
+            Ok(completed) => self.judge(image, completed).await,
             Err(error) => Err(self.run_error(image, evaluation, &error)),
         };
         match answer {
-            Ok((resource_list, log)) => {
-                let room = self
-                    .message_limit
-                    .saturating_sub(RESPONSE_OVERHEAD + resource_list.len());
-                Ok(Output {
-                    resource_list,
-                    log: fitting(log, room),
-                    evaluator: self.evaluator,
-                })
-            }
+            Ok((resource_list, log)) => Ok(Output {
+                resource_list,
+                log,
+                evaluator: self.evaluator,
+            }),
             Err(error) => Err(error.with("image", image).with("evaluator", self.evaluator)),
         }
+    }
+
+    fn too_large(&self, image: &str, wrote: &str) -> EvaluationError {
+        let limit = self.message_limit;
+        EvaluationError::new(
+            Reason::MessageTooLarge,
+            format!(
+                "the output of function {image:?} is too large: it wrote {wrote} where a message \
+                 has at most {limit} bytes (raise --max-request-body-size here and in the client)"
+            ),
+        )
+        .with("limit", limit.to_string())
+    }
+
+    async fn judge(&self, image: &str, completed: Completed) -> Result<Completed, EvaluationError> {
+        let wording = self.wording;
+        if completed.stdout.len() < LONG_OUTPUT {
+            return verdict::of(wording, image, &completed).map(|()| completed);
+        }
+        // Usually a millisecond, but an unusual layout takes hundreds: others should not wait.
+        let image = image.to_owned();
+        tokio::task::spawn_blocking(move || {
+            verdict::of(wording, &image, &completed).map(|()| completed)
+        })
+        .await
+        .unwrap_or_else(|error| Err(EvaluationError::new(Reason::Internal, error.to_string())))
     }
 
     fn run_error(&self, image: &str, evaluation: &Evaluation, error: &RunError) -> EvaluationError {
@@ -94,15 +119,9 @@ impl Local {
                 format!("cannot run function {image:?} now: {waiting} evaluations wait already"),
             )
             .retry_in(RETRY_AFTER),
-            RunError::OutputTooLarge { .. } => EvaluationError::new(
-                Reason::MessageTooLarge,
-                format!(
-                    "function {image:?} wrote more than {0} bytes, the message limit of {0} bytes \
-                     (raise --max-request-body-size here and in the client)",
-                    self.message_limit
-                ),
-            )
-            .with("limit", self.message_limit.to_string()),
+            RunError::OutputTooLarge { limit } => {
+                self.too_large(image, &format!("more than {limit} bytes"))
+            }
             RunError::DeadlineExceeded {
                 queued,
                 running,
@@ -143,11 +162,11 @@ impl Local {
 
 /// A log that fits beside its output; what is too long loses its middle.
 fn fitting(log: Bytes, room: usize) -> Bytes {
+    let room = room.saturating_sub(LOG_OVERHEAD);
     if log.len() <= room {
         return log;
     }
-    // The mark of the cut needs some of the room.
-    let text = excerpt(&log, room.saturating_sub(RESPONSE_OVERHEAD));
+    let text = excerpt(&log, room.saturating_sub(LOG_OVERHEAD));
     if text.len() <= room {
         Bytes::from(text)
     } else {
