@@ -3,6 +3,8 @@
 //! Encoding and decoding are inverse for what this project sends, so an error that a wrapper
 //! reports keeps its code, text and details on its way through the runner.
 
+mod fit;
+
 use std::{collections::HashMap, time::Duration};
 
 use runner_core::{EvaluationError, Reason};
@@ -31,9 +33,13 @@ pub fn code(reason: Reason) -> Code {
     }
 }
 
-/// The status to send for an error.
+/// The status to send for an error. Of very long texts the middle is cut out.
 #[must_use]
 pub fn encode(error: &EvaluationError) -> Status {
+    fit::fit(error, whole)
+}
+
+fn whole(error: &EvaluationError) -> Status {
     let metadata: HashMap<String, String> = error.metadata().iter().cloned().collect();
     let mut details = ErrorDetails::with_error_info(error.reason().as_str(), DOMAIN, metadata);
     if let Some(delay) = error.retry_after() {

@@ -1,0 +1,105 @@
+//! Keeps a status within what clients take.
+//!
+//! A status travels in headers, its message twice: percent-encoded, where a space takes three
+//! bytes, and within the details. Clients bound their headers, and answer more by closing the
+//! connection under everyone who shares it: Java and gRPC core at 8 KiB, hyper at 16 KiB, Go at
+//! 16 MiB.
+
+use runner_core::EvaluationError;
+use tonic::{Status, codegen::http::HeaderMap};
+
+/// The least bound, less room for what others add on the way.
+const BUDGET: usize = 7 << 10;
+
+/// What HTTP/2 counts for each header besides its name and value.
+const PER_HEADER: usize = 32;
+
+/// A status for as much of the error as fits: its longest texts lose their middle.
+pub(super) fn fit(error: &EvaluationError, status: impl Fn(&EvaluationError) -> Status) -> Status {
+    let whole = status(error);
+    if size(&whole) <= BUDGET {
+        return whole;
+    }
+    let mut longest = BUDGET;
+    loop {
+        let cut = status(&cut_texts(error, longest));
+        if size(&cut) <= BUDGET || longest == 0 {
+            return cut;
+        }
+        longest = longest * 7 / 8;
+    }
+}
+
+fn size(status: &Status) -> usize {
+    let mut headers = HeaderMap::new();
+    match status.add_header(&mut headers) {
+        Ok(()) => headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len() + PER_HEADER)
+            .sum(),
+        Err(_) => usize::MAX,
+    }
+}
+
+fn cut_texts(error: &EvaluationError, longest: usize) -> EvaluationError {
+    let mut shorter = EvaluationError::new(error.reason(), cut(error.message(), longest));
+    for (key, value) in error.metadata() {
+        shorter = shorter.with(key.as_str(), cut(value, longest));
+    }
+    match error.retry_after() {
+        Some(delay) => shorter.retry_in(delay),
+        None => shorter,
+    }
+}
+
+/// The end of a text says more than its start.
+fn cut(text: &str, longest: usize) -> String {
+    if text.len() <= longest {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(longest / 4);
+    let tail = text.ceil_char_boundary(text.len() - (longest - longest / 4));
+    let cut = tail - head;
+    format!(
+        "{}\n[… {cut} bytes cut …]\n{}",
+        &text[..head],
+        &text[tail..]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use runner_core::Reason;
+
+    use super::{super::encode, *};
+
+    fn long(text: &str) -> EvaluationError {
+        let text = format!("first {} last", text.repeat(100_000 / text.len()));
+        EvaluationError::new(Reason::FunctionFailed, &*text)
+            .with("results", text)
+            .with("image", "example.com/fn:v1")
+    }
+
+    #[test]
+    fn whatever_an_error_says_it_fits_and_keeps_both_ends() {
+        for text in ["text ", "\0", "é", "\u{1F980}", "\n"] {
+            let status = encode(&long(text));
+            assert!(size(&status) <= BUDGET);
+            assert!(size(&status) > BUDGET / 2, "no more is cut than needed");
+            assert!(status.message().starts_with("first") && status.message().ends_with("last"));
+            let error = super::super::decode(&status);
+            assert_eq!(error.fact("image"), Some("example.com/fn:v1"));
+            assert!(
+                error
+                    .fact("results")
+                    .is_some_and(|text| text.ends_with("last"))
+            );
+        }
+    }
+
+    #[test]
+    fn what_fits_is_left_alone() {
+        let error = EvaluationError::new(Reason::FunctionFailed, "line\n".repeat(200));
+        assert_eq!(encode(&error).message(), error.message());
+    }
+}
