@@ -23,3 +23,7 @@ pub mod health {
 
 /// Every service of this crate as an encoded `FileDescriptorSet`, for server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// The messages of error details as an encoded `FileDescriptorSet`: a client that learns by
+/// reflection can then read what an error says.
+pub const DETAIL_DESCRIPTORS: &[u8] = tonic_types::pb::FILE_DESCRIPTOR_SET;

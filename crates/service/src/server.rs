@@ -3,7 +3,9 @@
 use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use runner_core::Evaluator;
-use runner_proto::{DESCRIPTORS, evaluator::function_evaluator_server::FunctionEvaluatorServer};
+use runner_proto::{
+    DESCRIPTORS, DETAIL_DESCRIPTORS, evaluator::function_evaluator_server::FunctionEvaluatorServer,
+};
 use tokio::net::TcpListener;
 use tonic::{codec::CompressionEncoding, transport::server::TcpIncoming};
 
@@ -138,6 +140,7 @@ impl Server {
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(DESCRIPTORS)
+                .register_encoded_file_descriptor_set(DETAIL_DESCRIPTORS)
         };
         let router = options
             .builder()?
