@@ -8,7 +8,7 @@ mod runner;
 mod setup;
 
 pub use client::{Answer, Client, Request, error_of, list_of};
-pub use gate::Gate;
+pub use gate::{Gate, exists};
 pub use held::{Held, peak_memory};
 pub use runner::{Ended, Runner};
 pub use setup::Setup;

@@ -55,7 +55,11 @@ impl Runner {
         match timeout(LIMIT, found).await {
             Ok(Ok(lines)) => lines.iter().find(has).unwrap().clone(),
             other => {
-                let why = if other.is_err() { "is not" } else { "ended and was never" };
+                let why = if other.is_err() {
+                    "is not"
+                } else {
+                    "ended and was never"
+                };
                 panic!("{text:?} {why} in the log: {:#?}", self.log.borrow());
             }
         }

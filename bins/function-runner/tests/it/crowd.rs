@@ -1,0 +1,65 @@
+//! Many callers at once, half of whom lose patience.
+
+use std::time::Duration;
+
+use futures::{StreamExt, stream::FuturesUnordered};
+
+use crate::support::{Client, LIST, Request, Runner, Setup, eventually, exists, list_of};
+
+const CALLERS: usize = 64;
+const CALLS: usize = 10;
+
+/// A caller who leaves every other call unanswered, at any moment of it.
+async fn caller(client: Client, number: usize) -> usize {
+    let mut answered = 0;
+    for call in 0..CALLS {
+        let list = format!("{LIST}# caller {number}, call {call}\n");
+        let evaluation = client.send(Request::of("cat").list(list.clone()));
+        if call % 2 == 0 {
+            assert_eq!(list_of(evaluation.await), list, "somebody else's answer");
+            answered += 1;
+        } else {
+            let patience = Duration::from_micros(fastrand::u64(0..200_000));
+            let _ = tokio::time::timeout(patience, evaluation).await;
+        }
+    }
+    answered
+}
+
+async fn crowd(runner: &Runner) {
+    // A few connections, each shared by many, as clients do.
+    let mut clients = Vec::new();
+    for _ in 0..4 {
+        clients.push(runner.client().await);
+    }
+    let callers: FuturesUnordered<_> = (0..CALLERS)
+        .map(|number| tokio::spawn(caller(clients[number % clients.len()].clone(), number)))
+        .collect();
+    let answered: Vec<_> = callers.map(Result::unwrap).collect().await;
+    assert_eq!(answered.into_iter().sum::<usize>(), CALLERS * CALLS / 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_that_comes_and_goes_leaves_nothing_behind() {
+    for standby in [0, 1] {
+        let runner = Setup::with("cat", "cat")
+            .flag(format!("--standby={standby}"))
+            .start()
+            .await;
+        let client = runner.client().await;
+        client.call("cat").await.unwrap();
+        let before = eventually("it is at rest", || {
+            let held = runner.held();
+            (held.children == standby).then_some(held)
+        })
+        .await;
+        crowd(&runner).await;
+        eventually(&format!("it holds {before:?} again"), || {
+            (runner.held() == before).then_some(())
+        })
+        .await;
+        let pid = runner.pid();
+        drop(runner);
+        assert!(!exists(pid));
+    }
+}

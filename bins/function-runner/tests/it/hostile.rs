@@ -1,0 +1,89 @@
+//! Functions that cannot start or do not behave: what their callers are told.
+
+use runner_core::Reason;
+use tonic::Code;
+
+use crate::support::{LIST, Request, Setup, error_of, eventually, list_of};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_start_says_why() {
+    let setup = Setup::with("cat", "cat")
+        .entry("missing", &["example.com/fn/missing:v1"])
+        .entry("plain", &["example.com/fn/plain:v1"])
+        .entry("interpreter", &["example.com/fn/interpreter:v1"])
+        .entry("noise", &["example.com/fn/noise:v1"]);
+    setup.file("plain", "#!/bin/sh\ncat\n", 0o644);
+    setup.file("interpreter", "#!/no/such/interpreter\n", 0o755);
+    setup.file("noise", "no magic here\n", 0o755);
+    let runner = setup.start().await;
+    let client = runner.client().await;
+    for (name, why) in [
+        ("missing", "no such file"),
+        ("plain", "it is not executable (chmod +x)"),
+        ("interpreter", "its interpreter (the #! line)"),
+        ("noise", "neither a program for this machine"),
+    ] {
+        let error = error_of(client.call(name).await, Code::Internal);
+        assert_eq!(error.reason(), Reason::FunctionFailed, "{name}");
+        let words = format!("Failed to execute function \"example.com/fn/{name}:v1\": ");
+        assert!(error.message().starts_with(&words), "{error}");
+        assert!(error.message().contains(why), "{error}");
+        assert_eq!(error.fact("evaluator"), Some("exec"));
+    }
+    assert_eq!(list_of(client.call("cat").await), LIST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_start_is_in_the_log_before_anyone_calls() {
+    let setup = Setup::new().entry("missing", &["example.com/fn/missing:v1"]);
+    let runner = setup.start().await;
+    let line = runner.logged("cannot be used").await;
+    assert!(line["source"].as_str().unwrap().contains("config.yaml:"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn misbehaviour_is_answered_in_bounded_time_and_leaves_nothing() {
+    let list = LIST.replace('\n', "\\n");
+    let runner = Setup::with("early", &format!("printf '{list}'"))
+        .function(
+            "closed",
+            &format!("printf '{list}'; exec 1>&- 2>&-; cat >/dev/null"),
+        )
+        .function("nanny", &format!("printf '{list}'; sleep 600 & exit 0"))
+        .function(
+            "daemon",
+            &format!("printf '{list}'; setsid sleep 600 & exit 0"),
+        )
+        .function("deaf", "trap '' TERM INT; while :; do sleep 1; done")
+        .function("flood", "exec cat /dev/zero")
+        .function("shout", "exec cat /dev/zero >&2")
+        .function(
+            "swarm",
+            "for i in 1 2 3 4 5 6 7 8 9; do sleep 600 & done; wait",
+        )
+        .flag("--standby=0")
+        .flag("--function-timeout=1s")
+        .start()
+        .await;
+    let client = runner.client().await;
+    client.call("early").await.unwrap();
+    let before = runner.held();
+    let list = vec![b' '; 1 << 20];
+    for name in ["early", "closed", "nanny", "daemon"] {
+        let answer = client.send(Request::of(name).list(list.clone())).await;
+        assert_eq!(list_of(answer), LIST, "{name}");
+    }
+    for (name, code) in [
+        ("deaf", Code::DeadlineExceeded),
+        ("flood", Code::ResourceExhausted),
+        ("shout", Code::DeadlineExceeded),
+        ("swarm", Code::DeadlineExceeded),
+    ] {
+        let answer = client.send(Request::of(name).list(list.clone())).await;
+        error_of(answer, code);
+    }
+    eventually("nothing is left", || {
+        (runner.held() == before).then_some(())
+    })
+    .await;
+}

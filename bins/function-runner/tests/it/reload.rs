@@ -1,0 +1,84 @@
+//! Edits of config.yaml while the runner serves.
+
+use std::{fs, time::Duration};
+
+use tonic::Code;
+
+use crate::support::{Client, LIMIT, LIST, Setup, error_of, list_of};
+
+const BOTH: &str = "\
+functions:
+- function: cat
+  images: [example.com/fn/cat:v1]
+- function: more
+  images: [example.com/fn/more:v1]
+";
+
+/// Calls until the function is there.
+async fn comes_to_be(client: &Client, name: &str) -> String {
+    let found = async {
+        loop {
+            match client.call(name).await {
+                Err(status) if status.code() == Code::NotFound => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                answer => return list_of(answer),
+            }
+        }
+    };
+    tokio::time::timeout(LIMIT, found)
+        .await
+        .expect("the edit takes effect")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_added_to_the_file_is_there_without_a_restart() {
+    let runner = Setup::with("cat", "cat").start().await;
+    let client = runner.client().await;
+    error_of(client.call("more").await, Code::NotFound);
+    runner.setup.script("more", "cat");
+    fs::write(runner.setup.config_file(), BOTH).unwrap();
+    assert_eq!(comes_to_be(&client, "more").await, LIST);
+    assert_eq!(list_of(client.call("cat").await), LIST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_by_renaming_is_seen_too() {
+    let runner = Setup::with("cat", "cat").start().await;
+    runner.setup.script("more", "cat");
+    let new = runner.setup.path("config.yaml.new");
+    fs::write(&new, BOTH).unwrap();
+    fs::rename(new, runner.setup.config_file()).unwrap();
+    assert_eq!(comes_to_be(&runner.client().await, "more").await, LIST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_edit_keeps_the_last_good_table_and_names_the_line() {
+    let runner = Setup::with("cat", "cat").start().await;
+    let client = runner.client().await;
+    let bad = BOTH.replace("example.com/fn/more:v1", "example.com/BAD:v1");
+    fs::write(runner.setup.config_file(), bad).unwrap();
+    runner.logged("rejected, the last good one stays").await;
+    let line = runner.logged("malformed image").await;
+    assert_eq!(line["level"], "error");
+    assert!(
+        line["source"].as_str().unwrap().ends_with("config.yaml:5"),
+        "{line}"
+    );
+    assert_eq!(list_of(client.call("cat").await), LIST);
+
+    runner.setup.script("more", "cat");
+    fs::write(runner.setup.config_file(), BOTH).unwrap();
+    assert_eq!(comes_to_be(&client, "more").await, LIST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_executable_answers_the_very_next_call() {
+    let runner = Setup::with("cat", "cat").start().await;
+    let client = runner.client().await;
+    assert_eq!(list_of(client.call("cat").await), LIST);
+    let new = runner.setup.path("functions").join("cat");
+    fs::remove_file(&new).unwrap();
+    runner.setup.script("cat", "sed s/kept/changed/");
+    assert!(list_of(client.call("cat").await).contains("changed"));
+}

@@ -1,0 +1,170 @@
+//! Starting, and refusing to: one sentence each, no backtrace, and never code 0.
+
+use std::{fs, net::TcpListener};
+
+use runner_core::Reason;
+use tonic::Code;
+
+use crate::support::{Ended, LIST, Request, Runner, Setup, error_of, list_of};
+
+const CONFIG: &str = "functions:\n- function: cat\n  images: [example.com/fn/cat:v1]\n";
+
+fn refuses(flags: &[String]) -> Ended {
+    let mut all = vec![
+        "--port=0",
+        "--listen-address=127.0.0.1",
+        "--log-format=json",
+    ];
+    all.extend(flags.iter().map(String::as_str));
+    let ended = Runner::refuses(&all);
+    for noise in ["panicked", "backtrace", "stack"] {
+        assert!(!ended.stderr.contains(noise), "{}", ended.stderr);
+    }
+    ended
+}
+
+/// The sentence with which it refuses.
+fn sentence(flags: &[String]) -> String {
+    let ended = refuses(flags);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    ended.sentence().to_owned()
+}
+
+#[test]
+fn a_wrong_flag_is_named_with_code_2() {
+    for (flag, named) in [
+        ("--no-such-flag", "--no-such-flag"),
+        ("-prot=1", "--prot"),
+        ("--port=http", "--port"),
+        ("--drain-timeout=soon", "--drain-timeout"),
+        ("--warm-up-pod-cache=maybe", "--warm-up-pod-cache"),
+        ("--max-request-body-size=-1", "--max-request-body-size"),
+        ("--log-level=9", "--log-level"),
+        ("stray", "stray"),
+    ] {
+        let ended = refuses(&[flag.to_owned()]);
+        assert_eq!(ended.code, Some(2), "{flag}: {}", ended.stderr);
+        let first = ended.stderr.lines().next().unwrap_or_default();
+        assert!(first.contains(named), "{flag}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_missing_functions_directory_is_named_if_functions_are_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("config.yaml");
+    fs::write(&config, CONFIG).unwrap();
+    let functions = directory.path().join("nowhere");
+    let flags = [
+        format!("--config={}", config.display()),
+        format!("--functions={}", functions.display()),
+    ];
+    let sentence = sentence(&flags);
+    for part in [config.to_str(), functions.to_str(), Some("--functions")] {
+        assert!(sentence.contains(part.unwrap()), "{sentence}");
+    }
+}
+
+#[test]
+fn a_config_file_that_cannot_be_read_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("missing.yaml");
+    for path in [missing.as_path(), directory.path()] {
+        let sentence = sentence(&[format!("--config={}", path.display())]);
+        assert!(sentence.contains("cannot read"), "{sentence}");
+        assert!(sentence.contains(path.to_str().unwrap()), "{sentence}");
+    }
+}
+
+#[test]
+fn a_malformed_config_file_is_named_with_the_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("config.yaml");
+    for (text, line) in [
+        ("functions:\n- function: [\n", 2),
+        ("- function: cat\n", 1),
+        (
+            "functions:\n- function: cat\n  images: [example.com/BAD:v1]\n",
+            3,
+        ),
+        ("functions:\n- images: [example.com/fn:v1]\n", 2),
+        (
+            "functions:\n- function: cat\n  images: example.com/fn:v1\n",
+            3,
+        ),
+    ] {
+        fs::write(&config, text).unwrap();
+        let sentence = sentence(&[format!("--config={}", config.display())]);
+        let place = format!("{}:{line}: ", config.display());
+        assert!(sentence.contains(&place), "{text:?}: {sentence}");
+    }
+}
+
+#[test]
+fn an_occupied_port_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let sentence = sentence(&[format!("--port={}", address.port())]);
+    assert!(sentence.contains(&address.to_string()), "{sentence}");
+    assert!(sentence.contains("in use"), "{sentence}");
+}
+
+#[test]
+fn certificates_that_cannot_be_used_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let nonsense = directory.path().join("nonsense.pem");
+    fs::write(&nonsense, "no certificate\n").unwrap();
+    let missing = directory.path().join("missing.pem");
+    let flags = |certificate: &std::path::Path, key: &std::path::Path| {
+        [
+            format!("--tls-cert-file={}", certificate.display()),
+            format!("--tls-key-file={}", key.display()),
+        ]
+    };
+    let unread = sentence(&flags(&missing, &nonsense));
+    assert!(unread.contains("--tls-cert-file"), "{unread}");
+    assert!(unread.contains(missing.to_str().unwrap()), "{unread}");
+    let unread = sentence(&flags(&nonsense, &missing));
+    assert!(unread.contains("--tls-key-file"), "{unread}");
+    let unusable = sentence(&flags(&nonsense, &nonsense));
+    assert!(
+        unusable.contains("cannot use the TLS certificate"),
+        "{unusable}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_any_file_it_starts_and_knows_nothing() {
+    let runner = Setup::new().start().await;
+    let error = error_of(runner.client().await.call("cat").await, Code::NotFound);
+    assert_eq!(error.reason(), Reason::FunctionNotFound);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_every_runtime_disabled_it_starts_warns_and_finds_nothing() {
+    let runner = Setup::with("cat", "cat")
+        .flag("--disable-runtimes=exec,pod")
+        .start()
+        .await;
+    let warning = runner.logged("every runtime is disabled").await;
+    assert_eq!(warning["level"], "warn");
+    let client = runner.client().await;
+    for request in [Request::of("cat"), Request::image("anything")] {
+        let error = error_of(client.send(request).await, Code::NotFound);
+        assert_eq!(error.reason(), Reason::FunctionNotFound);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_runtime_name_is_a_warning() {
+    let runner = Setup::with("cat", "cat")
+        .flag("--disable-runtimes=wasm, pod")
+        .start()
+        .await;
+    let warning = runner.logged("unknown runtime").await;
+    assert_eq!(
+        (&warning["level"], &warning["name"]),
+        (&"warn".into(), &"wasm".into())
+    );
+    assert_eq!(list_of(runner.client().await.call("cat").await), LIST);
+}

@@ -1,0 +1,192 @@
+//! A client that knows nothing of this project: grpcurl learns the service by reflection.
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
+
+use crate::support::{Gate, LIST, Runner, Setup};
+
+const EVALUATE: &str = "evaluator.FunctionEvaluator/EvaluateFunction";
+
+/// Where tests/tools/build has put it.
+fn grpcurl() -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let found = Command::new(root.join("tests/tools/build"))
+        .args(["--path", "grpcurl"])
+        .output()
+        .unwrap();
+    let said = |text: &[u8]| String::from_utf8_lossy(text).trim().to_owned();
+    assert!(found.status.success(), "{}", said(&found.stderr));
+    Command::new(said(&found.stdout))
+}
+
+/// Runs it to its end.
+async fn call(runner: &Runner, flags: &[&str], words: &[&str]) -> Output {
+    let mut command = grpcurl();
+    command
+        .args(["-plaintext", "-format-error"])
+        .args(flags)
+        .arg(runner.address.to_string())
+        .args(words);
+    spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap()
+}
+
+/// What it prints if all is well.
+async fn prints(runner: &Runner, flags: &[&str], words: &[&str]) -> String {
+    let output = call(runner, flags, words).await;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{flags:?} {words:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn request(image: &str, tag: &str, list: &str) -> String {
+    let list = BASE64_STANDARD.encode(list);
+    json!({"image": image, "tag": tag, "resourceList": list}).to_string()
+}
+
+/// The code, reason and facts of the status it prints when all is not well.
+async fn refusal(runner: &Runner, flags: &[&str], request: &str) -> (u64, String, Value) {
+    let flags: Vec<&str> = flags.iter().copied().chain(["-d", request]).collect();
+    let output = call(runner, &flags, &[EVALUATE]).await;
+    let status: Value =
+        serde_json::from_slice(&output.stderr).unwrap_or_else(|_| panic!("no status: {output:?}"));
+    let info = status["details"]
+        .as_array()
+        .and_then(|details| details.iter().find(|detail| is(detail, "ErrorInfo")))
+        .unwrap_or_else(|| panic!("no details: {status}"));
+    assert_eq!(info["domain"], "fn.kpt.dev", "{status}");
+    let reason = info["reason"].as_str().unwrap().to_owned();
+    (status["code"].as_u64().unwrap(), reason, status.clone())
+}
+
+fn is(detail: &Value, kind: &str) -> bool {
+    detail["@type"]
+        .as_str()
+        .is_some_and(|name| name.ends_with(kind))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_finds_and_describes_the_services() {
+    let runner = Setup::new().start().await;
+    let services = prints(&runner, &[], &["list"]).await;
+    for service in ["evaluator.FunctionEvaluator", "grpc.health.v1.Health"] {
+        assert!(services.lines().any(|line| line == service), "{services}");
+    }
+    let described = prints(&runner, &[], &["describe", "evaluator.FunctionEvaluator"]).await;
+    assert!(described.contains("rpc EvaluateFunction"), "{described}");
+    let described = prints(
+        &runner,
+        &[],
+        &["describe", "evaluator.EvaluateFunctionRequest"],
+    )
+    .await;
+    for field in [
+        "bytes resource_list = 1;",
+        "string image = 2;",
+        "string tag = 3;",
+    ] {
+        assert!(described.contains(field), "{described}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_checks_health() {
+    let runner = Setup::new().start().await;
+    let answer = prints(&runner, &[], &["grpc.health.v1.Health/Check"]).await;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["status"], "SERVING");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_evaluates() {
+    let runner = Setup::with("cat", "echo done >&2; cat").start().await;
+    let request = request("example.com/fn/cat", "v1", LIST);
+    for flags in [&["-d", &request][..], &["-use-reflection", "-d", &request]] {
+        let answer: Value =
+            serde_json::from_str(&prints(&runner, flags, &[EVALUATE]).await).unwrap();
+        assert_eq!(answer["resourceList"], BASE64_STANDARD.encode(LIST));
+        assert_eq!(answer["log"], BASE64_STANDARD.encode("done\n"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_told_each_error_with_its_details() {
+    let runner = Setup::with("cat", "cat")
+        .function("fail", "cat >/dev/null; echo oh >&2; exit 4")
+        .function("chat", "echo hello")
+        .function("slow", "exec sleep 600")
+        .flag("--max-request-body-size=2000")
+        .start()
+        .await;
+    let big = "x".repeat(3000);
+    for (image, tag, list, code, reason) in [
+        ("example.com/fn/other:v1", "", LIST, 5, "FUNCTION_NOT_FOUND"),
+        ("", "", LIST, 3, "BAD_IMAGE"),
+        ("example.com/fn/cat", "><", LIST, 3, "BAD_IMAGE"),
+        ("example.com/fn/fail:v1", "", LIST, 13, "FUNCTION_FAILED"),
+        ("example.com/fn/chat:v1", "", LIST, 13, "BAD_OUTPUT"),
+        ("example.com/fn/cat:v1", "", &big, 8, "MESSAGE_TOO_LARGE"),
+        ("example.com/fn/slow:v1", "", LIST, 4, "DEADLINE_EXCEEDED"),
+    ] {
+        let request = request(image, tag, list);
+        let told = refusal(&runner, &["-max-time", "2"], &request).await;
+        assert_eq!((told.0, told.1.as_str()), (code, reason), "{}", told.2);
+        let facts = told.2.to_string();
+        let expected: &[&str] = match reason {
+            "FUNCTION_FAILED" => &[
+                r#""exit_code":"4""#,
+                r#""evaluator":"exec""#,
+                "exit status 4 (oh)",
+            ],
+            "MESSAGE_TOO_LARGE" => &[
+                "--max-request-body-size",
+                r#""limit":"2000""#,
+                r#""size":"30"#,
+            ],
+            "DEADLINE_EXCEEDED" => &["queued_ms", "running_ms"],
+            _ => &[],
+        };
+        for fact in expected {
+            assert!(facts.contains(fact), "{fact} in {facts}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_told_to_come_back_when_the_queue_is_full_or_the_runner_ends() {
+    let gate = Gate::new();
+    let runner = Setup::with("hold", &gate.script())
+        .flag("--max-parallel-executions=1")
+        .flag("--max-queued-executions=0")
+        .flag("--drain-timeout=100ms")
+        .start()
+        .await;
+    let request = request("example.com/fn/hold:v1", "", LIST);
+    let running = refusal(&runner, &[], &request);
+    let meanwhile = async {
+        gate.holds(1).await;
+        let told = refusal(&runner, &[], &request).await;
+        runner.signal(Signal::TERM);
+        told
+    };
+    let (ended, refused) = tokio::join!(running, meanwhile);
+    for (told, code, reason) in [(ended, 14, "DRAINING"), (refused, 8, "QUEUE_FULL")] {
+        assert_eq!((told.0, told.1.as_str()), (code, reason), "{}", told.2);
+        let details = told.2["details"].as_array().unwrap().clone();
+        let retry = details.iter().find(|detail| is(detail, "RetryInfo"));
+        assert_eq!(
+            retry.map(|retry| &retry["retryDelay"]),
+            Some(&json!("1s")),
+            "{}",
+            told.2
+        );
+    }
+}

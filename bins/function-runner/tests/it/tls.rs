@@ -1,0 +1,124 @@
+//! TLS and client certificates.
+
+use std::{fs, path::Path};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+
+use crate::support::{Client, LIST, Runner, Setup, list_of};
+
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+/// A certificate and its key, in PEM.
+struct Issued {
+    certificate: String,
+    key: String,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut parameters = CertificateParams::default();
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        Self(CertifiedIssuer::self_signed(parameters, key).unwrap())
+    }
+
+    fn issue(&self, purpose: ExtendedKeyUsagePurpose) -> Issued {
+        let mut parameters = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        parameters.extended_key_usages = vec![purpose];
+        let key = KeyPair::generate().unwrap();
+        let certificate = parameters.signed_by(&key, &self.0).unwrap();
+        Issued {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        }
+    }
+
+    fn server(&self) -> Issued {
+        self.issue(ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    fn client(&self) -> Identity {
+        let Issued { certificate, key } = self.issue(ExtendedKeyUsagePurpose::ClientAuth);
+        Identity::from_pem(certificate, key)
+    }
+
+    fn trust(&self) -> ClientTlsConfig {
+        let ca = Certificate::from_pem(self.0.pem());
+        ClientTlsConfig::new()
+            .ca_certificate(ca)
+            .domain_name("localhost")
+    }
+}
+
+async fn serve(authority: &Authority, client_ca: Option<&Authority>) -> Runner {
+    let Issued { certificate, key } = authority.server();
+    let setup = Setup::with("cat", "cat");
+    let write = |name: &str, text: String| -> String {
+        let path = setup.path(name);
+        fs::write(&path, text).unwrap();
+        Path::to_str(&path).unwrap().to_owned()
+    };
+    let mut flags = vec![
+        format!("--tls-cert-file={}", write("server.crt", certificate)),
+        format!("--tls-key-file={}", write("server.key", key)),
+    ];
+    if let Some(ca) = client_ca {
+        flags.push(format!(
+            "--client-ca-file={}",
+            write("clients.crt", ca.0.pem())
+        ));
+    }
+    flags.into_iter().fold(setup, Setup::flag).start().await
+}
+
+/// Connects and evaluates; with TLS 1.3 a refused certificate may be told only then.
+async fn evaluate(runner: &Runner, tls: Option<ClientTlsConfig>) -> Result<String, String> {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let mut endpoint = Endpoint::from_shared(format!("{scheme}://{}", runner.address)).unwrap();
+    if let Some(tls) = tls {
+        endpoint = endpoint.tls_config(tls).unwrap();
+    }
+    let channel = endpoint
+        .connect()
+        .await
+        .map_err(|error| format!("{error:?}"))?;
+    match Client::over(channel).call("cat").await {
+        Ok(answer) => Ok(list_of(Ok(answer))),
+        Err(status) => Err(format!("{status:?}")),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_certificate_only_tls_is_spoken() {
+    let authority = Authority::new();
+    let runner = serve(&authority, None).await;
+    assert_eq!(
+        evaluate(&runner, Some(authority.trust())).await.unwrap(),
+        LIST
+    );
+    evaluate(&runner, None).await.unwrap_err();
+    let doubt = evaluate(&runner, Some(Authority::new().trust())).await;
+    assert!(doubt.unwrap_err().contains("InvalidCertificate"));
+    // Those who are refused do no harm to the others.
+    assert_eq!(
+        evaluate(&runner, Some(authority.trust())).await.unwrap(),
+        LIST
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_an_authority_for_clients_only_its_own_are_served() {
+    let (authority, clients) = (Authority::new(), Authority::new());
+    let runner = serve(&authority, Some(&clients)).await;
+    let known = authority.trust().identity(clients.client());
+    assert_eq!(evaluate(&runner, Some(known)).await.unwrap(), LIST);
+    evaluate(&runner, Some(authority.trust()))
+        .await
+        .unwrap_err();
+    let stranger = authority.trust().identity(Authority::new().client());
+    evaluate(&runner, Some(stranger)).await.unwrap_err();
+    evaluate(&runner, None).await.unwrap_err();
+}
