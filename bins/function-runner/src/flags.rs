@@ -154,6 +154,18 @@ pub(crate) struct RegistryFlags {
     /// Directory with ca.crt or ca.pem
     #[arg(long, default_value = "/var/tmp/tls-secret/", value_name = "DIR")]
     pub(crate) tls_secret_path: PathBuf,
+    /// How long what a tag points at is believed before it is asked for again
+    #[arg(long, default_value = "5m", value_parser = duration)]
+    pub(crate) image_tag_ttl: Duration,
+    /// Platform of function images, such as linux/arm64 [default: this machine's]
+    #[arg(long, value_name = "OS/ARCH")]
+    pub(crate) image_platform: Option<String>,
+    /// Registry to talk to without TLS; may be given several times
+    #[arg(long, value_name = "HOST")]
+    pub(crate) insecure_registry: Vec<String>,
+    /// Registry to ask in place of another; may be given several times
+    #[arg(long, value_name = "HOST=MIRROR")]
+    pub(crate) registry_mirror: Vec<String>,
 }
 
 // === impl Flags ===

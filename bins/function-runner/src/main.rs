@@ -1,5 +1,6 @@
 //! The function runner: flags and wiring only.
 
+mod enabled;
 mod flags;
 mod run;
 mod signals;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use runner_config::{Configuration, FileOptions};
+use runner_config::{ClusterOptions, Configuration, FileOptions, Follow, Progress};
 use runner_core::{Evaluator, Runtime};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
 use runner_runtimes::{Chain, Exec, Local, Wording};
@@ -17,11 +17,10 @@ use runner_telemetry::LogOptions;
 use tracing::{info, warn};
 
 use crate::{
+    enabled::Enabled,
     flags::{Flags, ServerFlags},
     signals, tls,
 };
-
-const POD: &str = "pod";
 
 /// Of longer logs the middle is cut out.
 const LOG_LIMIT: usize = 4 << 20;
@@ -59,13 +58,17 @@ async fn serve_observed(flags: Flags) -> Result<()> {
 
     let configuration = Configuration::load(files(&flags))?;
     let _reload = configuration.spawn_reload()?;
-    let chain = Chain::new(
-        runtimes(&flags, &configuration),
-        &flags.server.default_image_prefix,
-    );
+    let enabled = Enabled::by(&flags.server.disable_runtimes);
+    let follow = if enabled.pod {
+        Some(objects(&flags, &configuration).await?)
+    } else {
+        None
+    };
+    let runtimes = runtimes(&enabled, &flags, &configuration);
+    let chain = Chain::new(runtimes, &flags.server.default_image_prefix);
     let server = bind(&flags.server, Arc::new(chain), &lifecycle).await?;
+    ready_when_in_step(lifecycle, follow.as_ref());
     info!(address = %server.address()?, version = env!("CARGO_PKG_VERSION"), "serving");
-    lifecycle.ready();
     server.serve().await?;
     info!("drained");
     Ok(())
@@ -88,32 +91,39 @@ fn files(flags: &Flags) -> FileOptions {
     }
 }
 
+/// Follows the objects of the pod namespace.
+async fn objects(flags: &Flags, configuration: &Configuration) -> Result<Follow> {
+    let client = runner_config::connect(&ClusterOptions::default()).await?;
+    Ok(configuration.follow_objects(client, &flags.pod.pod_namespace))
+}
+
+/// Health says SERVING once every source of configuration has spoken, or cannot.
+fn ready_when_in_step(lifecycle: Lifecycle, follow: Option<&Follow>) {
+    let Some(follow) = follow else {
+        return lifecycle.ready();
+    };
+    let mut progress = follow.progress();
+    tokio::spawn(async move {
+        let _ = progress.wait_for(|now| *now != Progress::Pending).await;
+        lifecycle.ready();
+    });
+}
+
 /// The enabled runtimes: exec, then pod, always.
-fn runtimes(flags: &Flags, configuration: &Configuration) -> Vec<Box<dyn Runtime>> {
-    let disabled: Vec<&str> = flags
-        .server
-        .disable_runtimes
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .collect();
-    for name in &disabled {
-        if ![Exec::NAME, POD].contains(name) {
-            warn!(
-                name,
-                "--disable-runtimes names an unknown runtime; there are exec and pod"
-            );
-        }
-    }
+fn runtimes(
+    enabled: &Enabled,
+    flags: &Flags,
+    configuration: &Configuration,
+) -> Vec<Box<dyn Runtime>> {
     let mut runtimes: Vec<Box<dyn Runtime>> = Vec::new();
-    if !disabled.contains(&Exec::NAME) {
+    if enabled.exec {
         runtimes.push(Box::new(exec(flags, configuration.clone())));
     }
-    if !disabled.contains(&POD) {
+    if enabled.pod {
         warn!("this version has no pod runtime yet: images without an executable are not found");
     }
     if runtimes.is_empty() {
-        warn!("every runtime is disabled: every call is answered with NOT_FOUND");
+        warn!("no runtime is enabled: every call is answered with NOT_FOUND");
     }
     runtimes
 }

@@ -73,7 +73,10 @@ impl Local {
             .deadline
             .unwrap_or_else(|| Instant::now() + self.time_limit);
         let answer = match self.engine.run(program, input, deadline).await {
-            Ok(completed) => self.judge(image, completed).await,
+            Ok(completed) => {
+                let judged = self.judge(image, completed).await;
+                judged.and_then(|completed| self.fit(image, completed))
+            }
             Err(error) => Err(self.run_error(image, evaluation, &error)),
         };
         match answer {
@@ -83,6 +86,16 @@ impl Local {
                 evaluator: self.evaluator,
             }),
             Err(error) => Err(error.with("image", image).with("evaluator", self.evaluator)),
+        }
+    }
+
+    /// Output and log as they fit into one message: the log gives way.
+    fn fit(&self, image: &str, completed: Completed) -> Result<(Bytes, Bytes), EvaluationError> {
+        let Completed { stdout, stderr, .. } = completed;
+        let room = self.message_limit.saturating_sub(LIST_OVERHEAD);
+        match room.checked_sub(stdout.len()) {
+            Some(left) => Ok((stdout, fitting(stderr, left))),
+            None => Err(self.too_large(image, &format!("{} bytes", stdout.len()))),
         }
     }
 

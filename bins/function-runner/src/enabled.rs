@@ -1,0 +1,68 @@
+//! Which runtimes are used: all but those that `--disable-runtimes` names.
+
+use tracing::warn;
+
+/// The runtimes in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Enabled {
+    pub(crate) exec: bool,
+    pub(crate) pod: bool,
+}
+
+// === impl Enabled ===
+
+impl Enabled {
+    /// All but those in a comma-separated list. A name that is none is worth a warning: whoever
+    /// wrote it wanted something else.
+    pub(crate) fn by(disabled: &str) -> Self {
+        let mut enabled = Self {
+            exec: true,
+            pod: true,
+        };
+        for name in disabled
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+        {
+            match name {
+                "exec" => enabled.exec = false,
+                "pod" => enabled.pod = false,
+                _ => warn!(
+                    name,
+                    "--disable-runtimes names an unknown runtime; there are exec and pod"
+                ),
+            }
+        }
+        enabled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_is_off() {
+        assert_eq!(
+            Enabled::by(""),
+            Enabled {
+                exec: true,
+                pod: true
+            }
+        );
+        assert_eq!(
+            Enabled::by(" pod ,"),
+            Enabled {
+                exec: true,
+                pod: false
+            }
+        );
+        assert_eq!(
+            Enabled::by("exec,pod,wasm"),
+            Enabled {
+                exec: false,
+                pod: false
+            }
+        );
+    }
+}
