@@ -103,3 +103,32 @@ fn nonsense_is_named() {
         assert!(error.contains(names), "{line}: {error}");
     }
 }
+
+#[test]
+fn every_flag_is_documented_with_its_default() {
+    let page = include_str!("../../../../docs/configuration.md");
+    for flag in Flags::command().get_arguments() {
+        let Some(name) = flag
+            .get_long()
+            .filter(|name| !["help", "version"].contains(name))
+        else {
+            continue;
+        };
+        let cell = format!("`--{name}`");
+        let row = page
+            .lines()
+            .find(|line| line.starts_with("| `--") && line.contains(&cell));
+        let row = row.unwrap_or_else(|| panic!("docs/configuration.md has no row for --{name}"));
+        for default in flag
+            .get_default_values()
+            .iter()
+            .filter(|value| !value.is_empty())
+        {
+            let default = format!("`{}`", default.to_string_lossy());
+            assert!(
+                row.contains(&default),
+                "--{name} defaults to {default}, not as in {row}"
+            );
+        }
+    }
+}
