@@ -1,18 +1,23 @@
 //! The ways a function runs, and the chain that tries them in order.
 //!
 //! ```text
-//! Chain ─→ Exec ─→ Local ─→ process
-//!              (wrapper-server) ─┘
+//! Chain ─┬→ Exec ─→ Local ─→ process
+//!        │     (wrapper-server) ─┘
+//!        └→ Pod ─→ wrapper-server in a pod
 //! ```
 //!
-//! Runtimes do not know each other; gRPC is not known here.
+//! Runtimes do not know each other, nor the server in front of them.
 
 mod chain;
 #[cfg(feature = "exec")]
 mod exec;
 mod local;
+#[cfg(feature = "pod")]
+mod pod;
 
 pub use chain::Chain;
 #[cfg(feature = "exec")]
 pub use exec::Exec;
 pub use local::{Local, Wording};
+#[cfg(feature = "pod")]
+pub use pod::{Announcing, Connect, Pod, PodOptions, TraceInject};

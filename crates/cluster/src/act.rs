@@ -1,0 +1,173 @@
+//! What the pool wants done, as requests to the API server.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
+};
+use runner_pool::{Delete, Extension, Uid};
+use serde_json::json;
+
+use crate::{ApiError, RECLAIM_AFTER, ServiceSeen, Sighting, names::FIELD_MANAGER, observe};
+
+/// An API server that does not answer is found out, not waited for.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The pod namespace of a cluster.
+#[derive(Clone)]
+pub struct Cluster {
+    pods: Api<Pod>,
+    services: Api<Service>,
+}
+
+/// What became of a pod that was to be created.
+#[derive(Debug)]
+pub enum CreateOutcome {
+    /// The API server took it.
+    Created {
+        /// What it is called there.
+        uid: Uid,
+        /// Its first version.
+        resource_version: String,
+    },
+    /// The name is taken, by this pod.
+    Taken(Box<Sighting>),
+    /// It was not created.
+    Failed(ApiError),
+}
+
+/// What became of a pod that was to be deleted.
+#[derive(Debug, PartialEq, Eq)]
+pub enum DeleteOutcome {
+    /// It is on its way out; the watch will tell.
+    Asked,
+    /// It was gone already.
+    Gone,
+    /// Somebody changed it since.
+    Conflict,
+    /// It was not deleted.
+    Failed(ApiError),
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// The namespace that function pods are in.
+    #[must_use]
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            pods: Api::namespaced(client.clone(), namespace),
+            services: Api::namespaced(client, namespace),
+        }
+    }
+
+    /// Creates a pod, or finds the one that has its name.
+    pub async fn create_pod(&self, pod: &Pod) -> CreateOutcome {
+        match within(self.pods.create(&post(), pod)).await {
+            Ok(made) => match (made.metadata.uid, made.metadata.resource_version) {
+                (Some(uid), Some(resource_version)) => CreateOutcome::Created {
+                    uid: uid.into(),
+                    resource_version,
+                },
+                _ => CreateOutcome::Failed(ApiError::Passing(
+                    "the API server's answer has no uid".to_owned(),
+                )),
+            },
+            Err(ApiError::Conflict(why)) => self.taken(pod, why).await,
+            Err(error) => CreateOutcome::Failed(error),
+        }
+    }
+
+    async fn taken(&self, pod: &Pod, why: String) -> CreateOutcome {
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        match within(self.pods.get(name)).await {
+            Ok(found) => match observe(&found) {
+                Some(seen) => CreateOutcome::Taken(Box::new(seen)),
+                None => CreateOutcome::Failed(ApiError::Refused(format!(
+                    "{why}, and that pod runs no function"
+                ))),
+            },
+            // It went while we looked: the next try finds the name free.
+            Err(ApiError::NotFound(_)) => CreateOutcome::Failed(ApiError::Passing(why)),
+            Err(error) => CreateOutcome::Failed(error),
+        }
+    }
+
+    /// Creates a service; one of that name will do as well, it was made for the same slot.
+    pub async fn create_service(&self, service: &Service) -> Result<Option<ServiceSeen>, ApiError> {
+        match within(self.services.create(&post(), service)).await {
+            Ok(made) => Ok(ServiceSeen::of(&made)),
+            Err(ApiError::Conflict(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes a pod, if it is still the one that was seen.
+    pub async fn delete_pod(&self, delete: &Delete) -> DeleteOutcome {
+        let parameters = DeleteParams::default().preconditions(Preconditions {
+            uid: Some(delete.uid.as_str().to_owned()),
+            resource_version: Some(delete.resource_version.as_ref().to_owned()),
+        });
+        match within(self.pods.delete(delete.name.as_str(), &parameters)).await {
+            Ok(_) => DeleteOutcome::Asked,
+            Err(ApiError::NotFound(_)) => DeleteOutcome::Gone,
+            Err(ApiError::Conflict(_)) => DeleteOutcome::Conflict,
+            Err(error) => DeleteOutcome::Failed(error),
+        }
+    }
+
+    /// Deletes a service, if it is still the one that was seen.
+    pub async fn delete_service(&self, service: &ServiceSeen) -> Result<(), ApiError> {
+        let parameters = DeleteParams::default().preconditions(Preconditions {
+            uid: Some(service.uid.clone()),
+            resource_version: None,
+        });
+        match within(self.services.delete(&service.name, &parameters)).await {
+            Ok(_) | Err(ApiError::NotFound(_) | ApiError::Conflict(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a pod's `reclaim-after`, if it is still that pod.
+    pub async fn extend(&self, extension: &Extension) -> Result<(), ApiError> {
+        let patch = json!({"metadata": {
+            // Another pod's uid here makes the patch a conflict.
+            "uid": extension.uid.as_str(),
+            "annotations": {RECLAIM_AFTER: extension.reclaim_after.unix_secs().to_string()},
+        }});
+        let parameters = PatchParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let name = extension.name.as_str();
+        match within(
+            self.pods
+                .patch_metadata(name, &parameters, &Patch::Merge(patch)),
+        )
+        .await
+        {
+            Ok(_) | Err(ApiError::NotFound(_) | ApiError::Conflict(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+pub(crate) fn post() -> PostParams {
+    PostParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PostParams::default()
+    }
+}
+
+/// An answer of the API server within a limit.
+pub(crate) async fn within<T>(asked: impl Future<Output = kube::Result<T>>) -> Result<T, ApiError> {
+    match tokio::time::timeout(TIMEOUT, asked).await {
+        Ok(answer) => answer.map_err(ApiError::from),
+        Err(_) => Err(ApiError::timed_out(TIMEOUT)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! What an error of the API server means for those who wait.
+
+use std::time::Duration;
+
+use runner_core::{EvaluationError, Reason};
+use runner_pool::StartFailure;
+
+/// Why a request to the API server came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// There is no such object, or no such kind.
+    #[error("{0}")]
+    NotFound(String),
+    /// Somebody changed the object, or has its name.
+    #[error("{0}")]
+    Conflict(String),
+    /// Quota, admission, permission, validation: trying again changes nothing.
+    #[error("{0}")]
+    Refused(String),
+    /// Throttling or a server error: trying again may help.
+    #[error("the Kubernetes API server is in trouble: {0}")]
+    Passing(String),
+    /// No answer.
+    #[error("the Kubernetes API server cannot be reached: {0}")]
+    Unreachable(String),
+}
+
+// === impl ApiError ===
+
+impl ApiError {
+    pub(crate) fn timed_out(after: Duration) -> Self {
+        Self::Unreachable(format!("no answer within {after:?}"))
+    }
+
+    /// What it means for a pod that was to be started.
+    #[must_use]
+    pub fn into_start_failure(self) -> StartFailure {
+        let message = self.to_string();
+        match self {
+            Self::Refused(_) | Self::NotFound(_) => StartFailure::Refused(EvaluationError::new(
+                Reason::PodStartFailed,
+                format!("the Kubernetes API server refuses the function's pod: {message}"),
+            )),
+            Self::Conflict(_) | Self::Passing(_) | Self::Unreachable(_) => {
+                StartFailure::Passing(EvaluationError::new(Reason::KubernetesUnreachable, message))
+            }
+        }
+    }
+}
+
+impl From<kube::Error> for ApiError {
+    fn from(error: kube::Error) -> Self {
+        let status = match error {
+            kube::Error::Api(status) => status,
+            // The text of a service error names only the layer; its source says what happened.
+            kube::Error::Service(source) => return Self::Unreachable(innermost(&*source)),
+            kube::Error::SerdeError(error) => return Self::Refused(error.to_string()),
+            other => return Self::Unreachable(innermost(&other)),
+        };
+        let message = if status.message.is_empty() {
+            format!("{} {}", status.code, status.reason)
+        } else {
+            status.message
+        };
+        match status.code {
+            404 => Self::NotFound(message),
+            409 => Self::Conflict(message),
+            408 | 429 | 500..=599 => Self::Passing(message),
+            _ => Self::Refused(message),
+        }
+    }
+}
+
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn answered(code: u16) -> ApiError {
+        kube::Error::Api(Box::new(Status {
+            code,
+            message: "said so".to_owned(),
+            ..Status::default()
+        }))
+        .into()
+    }
+
+    #[rstest]
+    #[case(403)]
+    #[case(422)]
+    #[case(404)]
+    fn a_refusal_fails_those_who_wait_and_quotes_the_server(#[case] code: u16) {
+        let StartFailure::Refused(error) = answered(code).into_start_failure() else {
+            panic!("{code} is final")
+        };
+        assert_eq!(error.reason(), Reason::PodStartFailed);
+        assert!(error.message().contains("said so"));
+    }
+
+    #[rstest]
+    #[case(409)]
+    #[case(429)]
+    #[case(500)]
+    #[case(503)]
+    fn trouble_is_tried_again(#[case] code: u16) {
+        let StartFailure::Passing(error) = answered(code).into_start_failure() else {
+            panic!("{code} passes")
+        };
+        assert_eq!(error.reason(), Reason::KubernetesUnreachable);
+    }
+}

@@ -1,0 +1,27 @@
+//! Kubernetes: templates, pods, services and the pull secret; carries out the pool's actions.
+//!
+//! ```text
+//! Create ─→ render(template, image, settings) ─→ act ─→ API server ─→ watch ─→ observe ─→ Observed
+//! ```
+//!
+//! Nothing here decides anything: which pod is made, kept or removed is the pool's business. gRPC
+//! and the way to a pod are not known here either. Every verb used is one that existing
+//! installations grant.
+
+mod act;
+mod error;
+mod names;
+mod observe;
+mod pull_secret;
+mod render;
+mod template;
+mod watch;
+
+pub use act::{Cluster, CreateOutcome, DeleteOutcome};
+pub use error::ApiError;
+pub use names::{IMAGE_LABEL, PORT, RECLAIM_AFTER, TEMPLATE_VERSION, own_namespace};
+pub use observe::{Sighting, observe};
+pub use pull_secret::keep_pull_secret;
+pub use render::{Announce, Injection, RenderOptions, fingerprint, pod, service};
+pub use template::{BadTemplate, TemplateSource, Templates};
+pub use watch::{Seen, ServiceSeen, watch};

@@ -1,0 +1,270 @@
+//! A pod as the API server shows it, in the pool's words.
+
+use std::{net::IpAddr, sync::Arc};
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition, PodStatus};
+use runner_pool::{Observed, PodFailure, PodName, PodPhase, TemplateVersion, Time, Uid};
+
+use crate::{RECLAIM_AFTER, TEMPLATE_VERSION, names::FUNCTION_CONTAINER, render::image_of};
+
+/// States of a container that do not end by waiting.
+const FINAL: [&str; 9] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ImageInspectError",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "CrashLoopBackOff",
+];
+
+/// A pod, and what the pool need not know of it.
+#[derive(Clone, Debug)]
+pub struct Sighting {
+    /// What the pool is told.
+    pub observed: Observed,
+    /// The pod's own address, once it has one.
+    pub address: Option<IpAddr>,
+    /// Why no node takes it. Not a failure by itself: a node may be on its way.
+    pub unschedulable: Option<PodFailure>,
+    /// Whether a node has taken it.
+    pub scheduled: bool,
+}
+
+/// Reads a pod. None: it runs no function that could be named.
+#[must_use]
+pub fn observe(pod: &Pod) -> Option<Sighting> {
+    let meta = &pod.metadata;
+    let annotation = |name| meta.annotations.as_ref().and_then(|all| all.get(name));
+    let status = pod.status.as_ref();
+    let observed = Observed {
+        name: PodName::from(meta.name.as_deref()?),
+        uid: Uid::from(meta.uid.as_deref()?),
+        resource_version: meta.resource_version.as_deref()?.into(),
+        image: Arc::new(image_of(pod)?),
+        template: TemplateVersion::parse(annotation(TEMPLATE_VERSION).map_or("", String::as_str)),
+        phase: match (&meta.deletion_timestamp, status) {
+            (Some(_), _) => PodPhase::Deleting,
+            (None, Some(status)) => phase(status),
+            (None, None) => PodPhase::Starting(None),
+        },
+        reclaim_after: annotation(RECLAIM_AFTER)
+            .and_then(|text| text.trim().parse().ok())
+            .map(Time::from_unix_secs),
+    };
+    let scheduled = status.and_then(|status| condition(status, "PodScheduled"));
+    Some(Sighting {
+        observed,
+        address: status
+            .and_then(|status| status.pod_ip.as_deref())
+            .and_then(|address| address.parse().ok()),
+        unschedulable: scheduled.and_then(unschedulable),
+        scheduled: scheduled.is_some_and(|condition| condition.status == "True"),
+    })
+}
+
+fn phase(status: &PodStatus) -> PodPhase {
+    match status.phase.as_deref() {
+        Some("Failed") => return PodPhase::Failed(ended(status, "Failed")),
+        Some("Succeeded") => return PodPhase::Failed(ended(status, "Completed")),
+        _ => {}
+    }
+    let containers = || {
+        let init = status.init_container_statuses.iter().flatten();
+        init.chain(status.container_statuses.iter().flatten())
+    };
+    if let Some(failure) = containers().find_map(stuck) {
+        return PodPhase::Failed(failure);
+    }
+    if condition(status, "Ready").is_some_and(|condition| condition.status == "True") {
+        return PodPhase::Ready;
+    }
+    let unschedulable = condition(status, "PodScheduled").and_then(unschedulable);
+    let waits_for = match unschedulable {
+        Some(failure) => Some(said(&failure.reason, &failure.message)),
+        None => containers().find_map(waiting),
+    };
+    PodPhase::Starting(waits_for.map(Into::into))
+}
+
+/// A pod that has ended, with what its container left behind.
+fn ended(status: &PodStatus, otherwise: &str) -> PodFailure {
+    let left = status
+        .container_statuses
+        .iter()
+        .flatten()
+        .find_map(last_words);
+    let message = [status.message.clone(), left];
+    let message: Vec<_> = message.into_iter().flatten().collect();
+    PodFailure {
+        reason: status.reason.as_deref().unwrap_or(otherwise).into(),
+        message: message.join("; ").into(),
+    }
+}
+
+fn stuck(container: &ContainerStatus) -> Option<PodFailure> {
+    let waiting = container.state.as_ref()?.waiting.as_ref()?;
+    let reason = waiting.reason.as_deref()?;
+    if !FINAL.contains(&reason) {
+        return None;
+    }
+    let mut message = waiting.message.clone().unwrap_or_default();
+    if let Some(words) = last_words(container) {
+        if !message.is_empty() {
+            message.push_str("; ");
+        }
+        message.push_str(&words);
+    }
+    if container.name != FUNCTION_CONTAINER {
+        message = format!("container {}: {message}", container.name);
+    }
+    Some(PodFailure {
+        reason: reason.into(),
+        message: message.into(),
+    })
+}
+
+/// How a container ended and the last lines it printed, which the kubelet puts into its status.
+fn last_words(container: &ContainerStatus) -> Option<String> {
+    let states = [container.state.as_ref(), container.last_state.as_ref()];
+    let ended = states
+        .into_iter()
+        .flatten()
+        .find_map(|state| state.terminated.as_ref())?;
+    let how = match (&ended.reason, ended.exit_code) {
+        (Some(reason), code) => format!("{reason}, exit code {code}"),
+        (None, code) => format!("exit code {code}"),
+    };
+    match ended.message.as_deref().map(str::trim) {
+        Some(lines) if !lines.is_empty() => Some(format!("{how}: {lines}")),
+        _ => Some(how),
+    }
+}
+
+fn waiting(container: &ContainerStatus) -> Option<String> {
+    let waiting = container.state.as_ref()?.waiting.as_ref()?;
+    let message = waiting.message.as_deref().unwrap_or_default();
+    Some(said(waiting.reason.as_deref()?, message))
+}
+
+fn unschedulable(condition: &PodCondition) -> Option<PodFailure> {
+    let is_so = condition.status == "False" && condition.reason.as_deref() == Some("Unschedulable");
+    is_so.then(|| PodFailure {
+        reason: "Unschedulable".into(),
+        message: condition.message.as_deref().unwrap_or_default().into(),
+    })
+}
+
+fn condition<'a>(status: &'a PodStatus, kind: &str) -> Option<&'a PodCondition> {
+    let mut all = status.conditions.iter().flatten();
+    all.find(|condition| condition.type_ == kind)
+}
+
+fn said(reason: &str, message: &str) -> String {
+    if message.is_empty() {
+        reason.to_owned()
+    } else {
+        format!("{reason}: {message}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn seen(status: Value) -> Sighting {
+        let pod = json!({
+            "metadata": {
+                "name": "fn-1", "uid": "u1", "resourceVersion": "5",
+                "annotations": {TEMPLATE_VERSION: "17", RECLAIM_AFTER: "1000"},
+            },
+            "spec": {"containers": [{"name": "function", "image": "ghcr.io/x/fn:v1"}]},
+            "status": status,
+        });
+        observe(&serde_json::from_value(pod).unwrap()).unwrap()
+    }
+
+    fn container(name: &str, state: Value, last: Value) -> Value {
+        json!({"name": name, "image": "", "imageID": "", "ready": false, "restartCount": 1,
+               "state": state, "lastState": last})
+    }
+
+    #[test]
+    fn annotations_and_address_are_read() {
+        let seen = seen(
+            json!({"podIP": "198.18.0.7", "conditions": [{"type": "Ready", "status": "True"}]}),
+        );
+        assert_eq!(seen.observed.template, TemplateVersion::parse("17"));
+        assert_eq!(
+            seen.observed.reclaim_after,
+            Some(Time::from_unix_secs(1000))
+        );
+        assert_eq!(seen.address, Some([198, 18, 0, 7].into()));
+        assert!(matches!(seen.observed.phase, PodPhase::Ready));
+    }
+
+    #[rstest]
+    #[case("ErrImagePull")]
+    #[case("ImagePullBackOff")]
+    #[case("InvalidImageName")]
+    #[case("CreateContainerConfigError")]
+    fn a_container_that_will_not_start_ends_the_wait(#[case] reason: &str) {
+        let state = json!({"waiting": {"reason": reason, "message": "no such thing"}});
+        let seen = seen(
+            json!({"phase": "Pending", "containerStatuses": [container("function", state, json!({}))]}),
+        );
+        let PodPhase::Failed(failure) = seen.observed.phase else {
+            panic!("{reason}")
+        };
+        assert_eq!(
+            (&*failure.reason, &*failure.message),
+            (reason, "no such thing")
+        );
+    }
+
+    #[test]
+    fn a_crash_is_told_with_its_last_lines() {
+        let state = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}});
+        let last = json!({"terminated": {"exitCode": 127, "reason": "Error", "message": "fn: not found\n"}});
+        let seen = seen(
+            json!({"phase": "Running", "containerStatuses": [container("function", state, last)]}),
+        );
+        let PodPhase::Failed(failure) = seen.observed.phase else {
+            panic!()
+        };
+        assert_eq!(
+            &*failure.message,
+            "back-off 10s; Error, exit code 127: fn: not found"
+        );
+    }
+
+    #[test]
+    fn an_evicted_pod_says_why() {
+        let seen = seen(
+            json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}),
+        );
+        let PodPhase::Failed(failure) = seen.observed.phase else {
+            panic!()
+        };
+        assert_eq!(
+            (&*failure.reason, &*failure.message),
+            ("Evicted", "The node was low on memory")
+        );
+    }
+
+    #[test]
+    fn a_pod_without_a_node_says_what_it_waits_for() {
+        let seen = seen(json!({"phase": "Pending", "conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}));
+        assert_eq!(&*seen.unschedulable.unwrap().message, "0/1 nodes");
+        let PodPhase::Starting(Some(waits_for)) = seen.observed.phase else {
+            panic!()
+        };
+        assert_eq!(&*waits_for, "Unschedulable: 0/1 nodes");
+    }
+}

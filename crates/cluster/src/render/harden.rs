@@ -1,0 +1,32 @@
+//! What every function pod is denied unless its template says otherwise.
+
+use k8s_openapi::api::core::v1::{Capabilities, Container, PodSpec, SeccompProfile};
+
+/// Fills in what the template is silent about.
+pub(super) fn harden(spec: &mut PodSpec) {
+    spec.automount_service_account_token.get_or_insert(false);
+    spec.enable_service_links.get_or_insert(false);
+    let context = spec.security_context.get_or_insert_default();
+    context
+        .seccomp_profile
+        .get_or_insert_with(|| SeccompProfile {
+            type_: "RuntimeDefault".to_owned(),
+            ..SeccompProfile::default()
+        });
+    for container in spec.init_containers.iter_mut().flatten() {
+        confine(container);
+    }
+    spec.containers.iter_mut().for_each(confine);
+}
+
+fn confine(container: &mut Container) {
+    let context = container.security_context.get_or_insert_default();
+    // A privileged container may escalate by definition; the API server refuses the contradiction.
+    if context.privileged != Some(true) {
+        context.allow_privilege_escalation.get_or_insert(false);
+    }
+    context.capabilities.get_or_insert_with(|| Capabilities {
+        drop: Some(vec!["ALL".to_owned()]),
+        ..Capabilities::default()
+    });
+}

@@ -1,0 +1,60 @@
+//! What a `FunctionConfig` changes in the template.
+
+use k8s_openapi::api::core::v1::{Container, PodSpec};
+use runner_config::objects::{ContainerOverrides, TemplateOverrides};
+use sha2::{Digest, Sha256};
+
+use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER};
+
+/// A number that changes with what is overridden; never 0, which means that nothing is.
+#[must_use]
+pub fn fingerprint(overrides: Option<&TemplateOverrides>) -> u64 {
+    let Some(overrides) = overrides.filter(|given| **given != TemplateOverrides::default()) else {
+        return 0;
+    };
+    // Every replica must come to the same number: fields serialize in a fixed order.
+    let text = serde_json::to_vec(overrides).unwrap_or_default();
+    let mut first = [0; 8];
+    for (to, from) in first.iter_mut().zip(Sha256::digest(text)) {
+        *to = from;
+    }
+    u64::from_be_bytes(first).max(1)
+}
+
+/// Applies them.
+pub(super) fn apply(spec: &mut PodSpec, overrides: &TemplateOverrides) {
+    if let Some(account) = &overrides.service_account_name {
+        spec.service_account_name = Some(account.clone());
+        spec.service_account = None;
+    }
+    if let Some(context) = &overrides.security_context {
+        spec.security_context = Some(context.clone());
+    }
+    let copying = spec.init_containers.iter_mut().flatten();
+    if let Some(given) = &overrides.init_container {
+        copying
+            .filter(|container| container.name == COPY_CONTAINER)
+            .for_each(|container| apply_to(container, given));
+    }
+    if let Some(given) = &overrides.container {
+        spec.containers
+            .iter_mut()
+            .filter(|container| container.name == FUNCTION_CONTAINER)
+            .for_each(|container| apply_to(container, given));
+    }
+}
+
+fn apply_to(container: &mut Container, given: &ContainerOverrides) {
+    if let Some(resources) = &given.resources {
+        container.resources = Some(resources.clone());
+    }
+    let env = container.env.get_or_insert_default();
+    for variable in &given.env {
+        env.retain(|known| known.name != variable.name);
+        env.push(variable.clone());
+    }
+    if !given.env_from.is_empty() {
+        let sources = container.env_from.get_or_insert_default();
+        sources.extend(given.env_from.iter().cloned());
+    }
+}

@@ -1,0 +1,221 @@
+use std::sync::Arc;
+
+use runner_pool::{Attempt, Function, Settings, TemplateVersion, Time};
+use serde_json::{Value, json};
+
+use super::*;
+
+const SHA: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+fn create(image: &str) -> Create {
+    let image: ImageReference = format!("{image}@{SHA}").parse().unwrap();
+    let digest = image.digest().unwrap().clone();
+    Create {
+        name: PodName::from("fn-v1-1-01234567"),
+        attempt: Attempt(1),
+        function: Arc::new(Function::new(&image, digest, Settings::default())),
+        template: TemplateVersion::new("17".into(), 0),
+        reclaim_after: Time::from_unix_secs(1_000),
+    }
+}
+
+fn options() -> RenderOptions {
+    RenderOptions {
+        wrapper_image: "example.com/wrapper:v1".to_owned(),
+        max_request_body_size: 100,
+        ..RenderOptions::default()
+    }
+}
+
+fn rendered(overrides: Option<&TemplateOverrides>, options: &RenderOptions) -> Value {
+    let announce = Announce {
+        runner: "198.18.0.9:9447".to_owned(),
+        token: "secret".to_owned(),
+    };
+    let pod = pod(
+        &create("ghcr.io/x/fn:v1"),
+        &Templates::built_in(),
+        &["/fn".to_owned(), "$(HOME)".to_owned()],
+        overrides,
+        Some(&announce),
+        options,
+    );
+    serde_json::to_value(pod).unwrap()
+}
+
+#[test]
+fn a_pod_is_what_the_contract_says() {
+    let pod = rendered(None, &options());
+    assert_eq!(pod["metadata"]["name"], "fn-v1-1-01234567");
+    assert_eq!(pod["metadata"]["labels"][IMAGE_LABEL], "fn-v1-1-01234567");
+    assert_eq!(pod["metadata"]["annotations"][TEMPLATE_VERSION], "17");
+    assert_eq!(pod["metadata"]["annotations"][RECLAIM_AFTER], "1000");
+    assert_eq!(pod["metadata"]["annotations"][SAFE_TO_EVICT], "true");
+    let init = &pod["spec"]["initContainers"][0];
+    assert_eq!(init["image"], "example.com/wrapper:v1");
+    assert_eq!(
+        init["command"],
+        json!([
+            "cp",
+            "-a",
+            "/home/nonroot/wrapper-server/.",
+            "/wrapper-server-tools"
+        ])
+    );
+    let function = &pod["spec"]["containers"][0];
+    assert_eq!(function["image"], format!("ghcr.io/x/fn:v1@{SHA}"));
+    assert_eq!(
+        function["args"],
+        json!([
+            "--port",
+            "9446",
+            "--max-request-body-size",
+            "100",
+            "--",
+            "/fn",
+            "$$(HOME)"
+        ])
+    );
+    assert_eq!(
+        function["readinessProbe"]["exec"]["command"],
+        json!([
+            "/wrapper-server-tools/grpc-health-probe",
+            "-addr",
+            "localhost:9446"
+        ])
+    );
+}
+
+#[test]
+fn a_pod_gets_nothing_it_does_not_need() {
+    let pod = rendered(None, &options());
+    let spec = &pod["spec"];
+    assert_eq!(spec["automountServiceAccountToken"], false);
+    assert_eq!(
+        spec["securityContext"]["seccompProfile"]["type"],
+        "RuntimeDefault"
+    );
+    for container in [&spec["initContainers"][0], &spec["containers"][0]] {
+        let context = &container["securityContext"];
+        assert_eq!(context["allowPrivilegeEscalation"], false);
+        assert_eq!(context["capabilities"]["drop"], json!(["ALL"]));
+    }
+}
+
+#[test]
+fn a_template_may_say_otherwise() {
+    let mut templates = Templates::built_in();
+    let spec = templates.pod.spec.as_mut().unwrap();
+    spec.automount_service_account_token = Some(true);
+    spec.containers[0]
+        .security_context
+        .get_or_insert_default()
+        .privileged = Some(true);
+    let pod = pod(
+        &create("ghcr.io/x/fn:v1"),
+        &templates,
+        &[],
+        None,
+        None,
+        &options(),
+    );
+    let spec = pod.spec.unwrap();
+    assert_eq!(spec.automount_service_account_token, Some(true));
+    let context = spec.containers[0].security_context.as_ref().unwrap();
+    assert_eq!(context.allow_privilege_escalation, None);
+}
+
+#[test]
+fn the_wrapper_learns_whom_to_call() {
+    let pod = rendered(None, &options());
+    let env = &pod["spec"]["containers"][0]["env"];
+    assert_eq!(
+        env[0],
+        json!({"name": "KRM_WRAPPER_RUNNER", "value": "198.18.0.9:9447"})
+    );
+    assert_eq!(
+        env[2],
+        json!({"name": "KRM_WRAPPER_TOKEN", "value": "secret"})
+    );
+    assert_eq!(env[3]["valueFrom"]["fieldRef"]["fieldPath"], "status.podIP");
+}
+
+#[test]
+fn an_image_volume_replaces_the_init_container() {
+    let pod = rendered(
+        None,
+        &RenderOptions {
+            injection: Injection::Image,
+            ..options()
+        },
+    );
+    let spec = &pod["spec"];
+    assert_eq!(spec["initContainers"], json!([]));
+    assert_eq!(
+        spec["volumes"][0]["image"]["reference"],
+        "example.com/wrapper:v1"
+    );
+    let function = &spec["containers"][0];
+    let wrapper = "/wrapper-server-tools/home/nonroot/wrapper-server/wrapper-server";
+    assert_eq!(function["command"], json!([wrapper]));
+    let probe = function["readinessProbe"]["exec"]["command"][0]
+        .as_str()
+        .unwrap();
+    assert!(
+        probe.ends_with("/home/nonroot/wrapper-server/grpc-health-probe"),
+        "{probe}"
+    );
+}
+
+#[test]
+fn a_function_config_overrides_the_template() {
+    let overrides: TemplateOverrides = serde_json::from_value(json!({
+        "serviceAccountName": "blue",
+        "container": {"resources": {"limits": {"memory": "64Mi"}}, "env": [{"name": "A", "value": "1"}]},
+    }))
+    .unwrap();
+    let pod = rendered(Some(&overrides), &options());
+    assert_eq!(pod["spec"]["serviceAccountName"], "blue");
+    let function = &pod["spec"]["containers"][0];
+    assert_eq!(function["resources"]["limits"]["memory"], "64Mi");
+    assert_eq!(function["env"][0], json!({"name": "A", "value": "1"}));
+    assert_ne!(fingerprint(Some(&overrides)), 0);
+    assert_eq!(fingerprint(Some(&TemplateOverrides::default())), 0);
+}
+
+#[test]
+fn only_images_outside_the_public_catalog_get_the_pull_secret() {
+    let options = RenderOptions {
+        pull_secret: Some("auth".to_owned()),
+        ..options()
+    };
+    let secrets = |image| {
+        pod(
+            &create(image),
+            &Templates::built_in(),
+            &[],
+            None,
+            None,
+            &options,
+        )
+        .spec
+        .unwrap()
+        .image_pull_secrets
+    };
+    assert_eq!(secrets("ghcr.io/x/fn:v1").unwrap()[0].name, "auth");
+    assert_eq!(secrets("gcr.io/kpt-fn/set-labels:v1"), None);
+}
+
+#[test]
+fn a_service_finds_its_pod_before_that_is_ready() {
+    let service = service(&create("ghcr.io/x/fn:v1").name, &Templates::built_in());
+    let service = serde_json::to_value(service).unwrap();
+    let spec = &service["spec"];
+    assert_eq!(spec["selector"], json!({IMAGE_LABEL: "fn-v1-1-01234567"}));
+    assert_eq!(spec["type"], "ClusterIP");
+    assert_eq!(spec["publishNotReadyAddresses"], true);
+    assert_eq!(
+        (&spec["ports"][0]["port"], &spec["ports"][0]["targetPort"]),
+        (&json!(9446), &json!(9446))
+    );
+}

@@ -1,0 +1,83 @@
+//! Bringing the wrapper into a pod, and telling it whom to call.
+
+use k8s_openapi::api::core::v1::{
+    Container, EnvVar, EnvVarSource, ImageVolumeSource, ObjectFieldSelector, PodSpec, Volume,
+};
+
+use super::{Announce, Injection, RenderOptions};
+use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER, TOOLS, TOOLS_DIR, WRAPPER_HOME};
+
+/// Puts the wrapper's image where the template copies it from, or mounts it instead.
+pub(super) fn inject(spec: &mut PodSpec, options: &RenderOptions) {
+    match options.injection {
+        Injection::Init => {
+            for container in spec.init_containers.iter_mut().flatten() {
+                if container.name == COPY_CONTAINER {
+                    container.image = Some(options.wrapper_image.clone());
+                }
+            }
+        }
+        Injection::Image => mount(spec, &options.wrapper_image),
+    }
+}
+
+fn mount(spec: &mut PodSpec, image: &str) {
+    if let Some(containers) = &mut spec.init_containers {
+        containers.retain(|container| container.name != COPY_CONTAINER);
+    }
+    let volumes = spec.volumes.get_or_insert_default();
+    volumes.retain(|volume| volume.name != TOOLS);
+    volumes.push(Volume {
+        name: TOOLS.to_owned(),
+        image: Some(ImageVolumeSource {
+            reference: Some(image.to_owned()),
+            ..ImageVolumeSource::default()
+        }),
+        ..Volume::default()
+    });
+    // The image is mounted whole: what the template calls by the directory it is copied to lies
+    // deeper there.
+    for container in &mut spec.containers {
+        if container.name != FUNCTION_CONTAINER {
+            continue;
+        }
+        let probe = container.readiness_probe.as_mut();
+        let probe = probe.and_then(|probe| probe.exec.as_mut()?.command.as_mut());
+        for word in [container.command.as_mut(), probe]
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if let Some(program) = word.strip_prefix(TOOLS_DIR) {
+                *word = format!("{TOOLS_DIR}{WRAPPER_HOME}{program}");
+            }
+        }
+    }
+}
+
+/// Gives the wrapper what it needs to announce itself. It takes these out of the function's
+/// environment.
+pub(super) fn tell(container: &mut Container, slot: &str, announce: &Announce) {
+    let value = |name: &str, value: &str| EnvVar {
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+        ..EnvVar::default()
+    };
+    let address = EnvVar {
+        name: "KRM_WRAPPER_POD_ADDRESS".to_owned(),
+        value_from: Some(EnvVarSource {
+            field_ref: Some(ObjectFieldSelector {
+                field_path: "status.podIP".to_owned(),
+                ..ObjectFieldSelector::default()
+            }),
+            ..EnvVarSource::default()
+        }),
+        ..EnvVar::default()
+    };
+    container.env.get_or_insert_default().extend([
+        value("KRM_WRAPPER_RUNNER", &announce.runner),
+        value("KRM_WRAPPER_SLOT", slot),
+        value("KRM_WRAPPER_TOKEN", &announce.token),
+        address,
+    ]);
+}

@@ -1,0 +1,189 @@
+//! What function pods and their services are made from, in every form installations have.
+
+mod contract;
+mod default;
+mod source;
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodTemplate, PodTemplateSpec, Service};
+use runner_config::objects::{ServiceTemplate, ServiceTemplateSpec};
+use serde::de::DeserializeOwned;
+
+pub use source::TemplateSource;
+
+pub(crate) use default::{pod_template, service_template};
+
+/// A pod template and a service template that fit together, and what the pair is called.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Templates {
+    /// What pods are made from.
+    pub pod: PodTemplateSpec,
+    /// What services are made from.
+    pub service: ServiceTemplateSpec,
+    /// The higher of both resource versions: either change makes new pods.
+    pub version: Arc<str>,
+}
+
+/// Why a template cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadTemplate {
+    /// The text is no such object.
+    #[error("key {key:?} of the template ConfigMap is no {kind}: {why}")]
+    Malformed {
+        /// Where.
+        key: &'static str,
+        /// What was expected there.
+        kind: &'static str,
+        /// The parser's words.
+        why: String,
+    },
+    /// A key is missing.
+    #[error("the template ConfigMap has no key {0:?}")]
+    NoKey(&'static str),
+    /// The template lacks what the runner relies on.
+    #[error("the pod template {0}")]
+    Contract(String),
+}
+
+// === impl Templates ===
+
+impl Templates {
+    /// What is used where the cluster holds no templates and takes none.
+    #[must_use]
+    pub fn built_in() -> Self {
+        Self {
+            pod: pod_template(),
+            service: service_template(),
+            version: Arc::from("built-in"),
+        }
+    }
+
+    /// From the objects in the pod namespace. A part that is not there is the built-in one.
+    pub fn of_objects(
+        pod: Option<&PodTemplate>,
+        service: Option<&ServiceTemplate>,
+    ) -> Result<Self, BadTemplate> {
+        let versions = [
+            pod.and_then(|object| object.metadata.resource_version.as_deref()),
+            service.and_then(|object| object.metadata.resource_version.as_deref()),
+        ];
+        let templates = Self {
+            pod: match pod.and_then(|object| object.template.clone()) {
+                Some(template) => template,
+                None => pod_template(),
+            },
+            service: service.map_or_else(service_template, |object| object.template.clone()),
+            version: newest(versions.into_iter().flatten()).unwrap_or_else(|| "built-in".into()),
+        };
+        contract::check(&templates.pod)?;
+        Ok(templates)
+    }
+
+    /// From the older generation's ConfigMap.
+    pub fn of_config_map(map: &ConfigMap) -> Result<Self, BadTemplate> {
+        let text = |key| map.data.as_ref().and_then(|data| data.get(key));
+        let pod = text("template").ok_or(BadTemplate::NoKey("template"))?;
+        let pod: Pod = parse("template", "Pod", pod)?;
+        let service = match text("serviceTemplate") {
+            Some(service) => {
+                let service: Service = parse("serviceTemplate", "Service", service)?;
+                ServiceTemplateSpec {
+                    metadata: Some(service.metadata),
+                    spec: service.spec,
+                }
+            }
+            None => service_template(),
+        };
+        let pod = PodTemplateSpec {
+            metadata: Some(pod.metadata),
+            spec: pod.spec,
+        };
+        contract::check(&pod)?;
+        let version = map.metadata.resource_version.as_deref();
+        Ok(Self {
+            pod,
+            service,
+            version: version.unwrap_or("unversioned").into(),
+        })
+    }
+}
+
+fn parse<T: DeserializeOwned>(
+    key: &'static str,
+    kind: &'static str,
+    text: &str,
+) -> Result<T, BadTemplate> {
+    serde_saphyr::from_str(text).map_err(|error| BadTemplate::Malformed {
+        key,
+        kind,
+        why: error.to_string(),
+    })
+}
+
+/// Numbers compare as numbers; a version that is none stands for itself.
+fn newest<'a>(versions: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {
+    versions
+        .max_by_key(|version| version.parse::<u64>().unwrap_or(0))
+        .map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn config_map(data: serde_json::Value) -> ConfigMap {
+        serde_json::from_value(json!({"metadata": {"resourceVersion": "41"}, "data": data}))
+            .unwrap()
+    }
+
+    #[test]
+    fn what_is_built_in_keeps_its_own_contract() {
+        assert_eq!(contract::check(&Templates::built_in().pod), Ok(()));
+    }
+
+    #[test]
+    fn either_object_makes_a_new_version() {
+        let mut pod = default::pod_template_object();
+        let mut service = default::service_template_object();
+        pod.metadata.resource_version = Some("9".to_owned());
+        service.metadata.resource_version = Some("10".to_owned());
+        let templates = Templates::of_objects(Some(&pod), Some(&service)).unwrap();
+        assert_eq!(&*templates.version, "10");
+        assert_eq!(templates.pod, pod_template());
+    }
+
+    #[test]
+    fn the_older_generations_config_map_is_read() {
+        let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  annotations: {team: blue}\nspec:\n  \
+                   containers:\n  - name: function\n    image: replaced\n    command: [/wrapper-server-tools/wrapper-server]\n    volumeMounts:\n    - {name: wrapper-server-tools, mountPath: /wrapper-server-tools}\n  \
+                   volumes:\n  - name: wrapper-server-tools\n    emptyDir: {}\n";
+        let service = "apiVersion: v1\nkind: Service\nspec:\n  ipFamilyPolicy: SingleStack\n";
+        let templates = Templates::of_config_map(&config_map(
+            json!({"template": pod, "serviceTemplate": service}),
+        ))
+        .unwrap();
+        assert_eq!(&*templates.version, "41");
+        let annotations = templates.pod.metadata.unwrap().annotations.unwrap();
+        assert_eq!(annotations["team"], "blue");
+        let spec = templates.service.spec.unwrap();
+        assert_eq!(spec.ip_family_policy.as_deref(), Some("SingleStack"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_config_map_is_said() {
+        let says = |data| {
+            Templates::of_config_map(&config_map(data))
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            says(json!({})),
+            "the template ConfigMap has no key \"template\""
+        );
+        assert!(says(json!({"template": "spec: 3"})).contains("is no Pod"));
+        assert!(says(json!({"template": "spec: {containers: []}"})).contains("\"function\""));
+    }
+}

@@ -1,0 +1,73 @@
+//! What a pod template must have for the runner to fill it in.
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+
+use super::BadTemplate;
+use crate::names::{FUNCTION_CONTAINER, TOOLS, TOOLS_DIR};
+
+/// Says what is missing.
+pub(super) fn check(template: &PodTemplateSpec) -> Result<(), BadTemplate> {
+    let missing = |what: String| Err(BadTemplate::Contract(what));
+    let Some(spec) = &template.spec else {
+        return missing("has no spec".to_owned());
+    };
+    let functions: Vec<_> = spec
+        .containers
+        .iter()
+        .filter(|container| container.name == FUNCTION_CONTAINER)
+        .collect();
+    let [function] = functions[..] else {
+        return missing(format!(
+            "must have exactly one container named {FUNCTION_CONTAINER:?}, it has {}",
+            functions.len()
+        ));
+    };
+    let has_volume = spec
+        .volumes
+        .iter()
+        .flatten()
+        .any(|volume| volume.name == TOOLS);
+    let mounts = function.volume_mounts.iter().flatten();
+    let mounted = mounts.clone().find(|mount| mount.name == TOOLS);
+    match (has_volume, mounted) {
+        (false, Some(_)) => missing(format!(
+            "mounts {TOOLS:?} in container {FUNCTION_CONTAINER:?} but has no such volume"
+        )),
+        // Commands in templates name this very path.
+        (_, Some(mount)) if mount.mount_path.trim_end_matches('/') != TOOLS_DIR => {
+            missing(format!(
+                "must mount {TOOLS:?} at {TOOLS_DIR}, not at {}",
+                mount.mount_path
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[rstest]
+    #[case(json!({}), "has no spec")]
+    #[case(json!({"spec": {"containers": [{"name": "main"}]}}), "exactly one container named \"function\", it has 0")]
+    #[case(
+        json!({"spec": {"containers": [{"name": "function", "volumeMounts": [{"name": "wrapper-server-tools", "mountPath": "/wrapper-server-tools"}]}]}}),
+        "has no such volume"
+    )]
+    #[case(
+        json!({"spec": {
+            "containers": [{"name": "function", "volumeMounts": [{"name": "wrapper-server-tools", "mountPath": "/x"}]}],
+            "volumes": [{"name": "wrapper-server-tools", "emptyDir": {}}],
+        }}),
+        "not at /x"
+    )]
+    fn what_is_missing_is_named(#[case] template: Value, #[case] says: &str) {
+        let template = serde_json::from_value(template).unwrap();
+        let error = check(&template).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}

@@ -1,0 +1,222 @@
+//! Where templates come from, and following them there.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{ConfigMap, PodTemplate};
+use kube::{
+    Api, Client, Resource,
+    runtime::{WatchStreamExt, watcher},
+};
+use runner_config::objects::ServiceTemplate;
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::sync::mpsc;
+
+use super::{BadTemplate, Templates, default};
+use crate::{
+    ApiError, Seen,
+    act::{post, within},
+    names::{POD_TEMPLATE, SERVICE_TEMPLATE},
+};
+
+/// Where templates come from.
+pub enum TemplateSource {
+    /// `PodTemplate` and `ServiceTemplate` objects in the pod namespace, made where they are absent.
+    Objects {
+        /// The way there.
+        client: Client,
+        /// The pod namespace.
+        namespace: String,
+    },
+    /// The older generation's ConfigMap. It may be read but not watched, so it is asked for.
+    ConfigMap {
+        /// The way there.
+        client: Client,
+        /// The runner's own namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// How often it is read.
+        every: Duration,
+    },
+}
+
+/// One of the two objects as far as it is known.
+enum Part<K> {
+    Unknown,
+    Absent,
+    There(Box<K>),
+}
+
+// === impl TemplateSource ===
+
+impl TemplateSource {
+    pub(crate) async fn follow(self, seen: mpsc::UnboundedSender<Seen>) {
+        match self {
+            Self::Objects { client, namespace } => follow_objects(client, &namespace, seen).await,
+            Self::ConfigMap {
+                client,
+                namespace,
+                name,
+                every,
+            } => follow_config_map(Api::namespaced(client, &namespace), &name, every, seen).await,
+        }
+    }
+}
+
+async fn follow_config_map(
+    maps: Api<ConfigMap>,
+    name: &str,
+    every: Duration,
+    seen: mpsc::UnboundedSender<Seen>,
+) {
+    let mut version = None;
+    let mut trouble = None;
+    loop {
+        match within(maps.get(name)).await {
+            Ok(map) if version.is_some() && map.metadata.resource_version == version => {}
+            Ok(map) => {
+                version = map.metadata.resource_version.clone();
+                if seen.send(report(Templates::of_config_map(&map))).is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                let why = error.to_string();
+                if trouble.as_ref() != Some(&why) {
+                    tracing::warn!("cannot read the pod template from ConfigMap {name}: {why}");
+                    trouble = Some(why);
+                }
+            }
+        }
+        // Until it was read once nothing can start.
+        let pause = if version.is_some() {
+            every
+        } else {
+            every.min(Duration::from_secs(2))
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+async fn follow_objects(client: Client, namespace: &str, seen: mpsc::UnboundedSender<Seen>) {
+    let pods: Api<PodTemplate> = Api::namespaced(client.clone(), namespace);
+    let services: Api<ServiceTemplate> = Api::namespaced(client, namespace);
+    tokio::join!(
+        make(&pods, POD_TEMPLATE, default::pod_template_object()),
+        make(
+            &services,
+            SERVICE_TEMPLATE,
+            default::service_template_object()
+        ),
+    );
+    let mut pod_events = std::pin::pin!(changes(pods, POD_TEMPLATE));
+    let mut service_events = std::pin::pin!(changes(services, SERVICE_TEMPLATE));
+    let (mut pod, mut service) = (Part::Unknown, Part::Unknown);
+    let mut last = None;
+    loop {
+        tokio::select! {
+            Some(part) = pod_events.next() => pod.update(part),
+            Some(part) = service_events.next() => service.update(part),
+            else => return,
+        }
+        let (Some(pod), Some(service)) = (pod.known(), service.known()) else {
+            continue;
+        };
+        let templates = Templates::of_objects(pod, service);
+        if last.as_ref() != Some(&templates) {
+            last = Some(templates.clone());
+            if seen.send(report(templates)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn report(templates: Result<Templates, BadTemplate>) -> Seen {
+    match &templates {
+        Ok(templates) => tracing::info!(version = %templates.version, "pod template"),
+        Err(error) => tracing::error!("{error}: no pods are started until it is put right"),
+    }
+    Seen::Templates(templates.map(Arc::new))
+}
+
+/// Stores the built-in template where there is none, for operators to find and change.
+async fn make<K>(api: &Api<K>, name: &str, object: K)
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Serialize + DeserializeOwned,
+{
+    let made = match within(api.get_opt(name)).await {
+        Ok(Some(_)) => return,
+        Ok(None) => within(api.create(&post(), &object)).await.map(|_| ()),
+        Err(error) => Err(error),
+    };
+    match made {
+        Ok(()) => tracing::info!(name, "stored the built-in template"),
+        // Another replica was faster.
+        Err(ApiError::Conflict(_)) => {}
+        Err(error) => tracing::warn!(name, %error, "cannot store the built-in template"),
+    }
+}
+
+/// What becomes of one object; absent as well where we may not look or the kind is unknown.
+fn changes<K>(api: Api<K>, name: &'static str) -> impl futures::Stream<Item = Part<K>>
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
+{
+    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let mut listed = None;
+    let events = watcher(api, config).default_backoff();
+    events.filter_map(move |event| {
+        let part = match event {
+            Ok(watcher::Event::Init) => {
+                listed = None;
+                None
+            }
+            Ok(watcher::Event::InitApply(object)) => {
+                listed = Some(object);
+                None
+            }
+            Ok(watcher::Event::InitDone) => Some(match listed.take() {
+                Some(object) => Part::There(Box::new(object)),
+                None => Part::Absent,
+            }),
+            Ok(watcher::Event::Apply(object)) => Some(Part::There(Box::new(object))),
+            Ok(watcher::Event::Delete(_)) => Some(Part::Absent),
+            Err(error) if is_lasting(&error) => {
+                tracing::debug!(name, %error, "no such template");
+                Some(Part::Absent)
+            }
+            Err(_) => None,
+        };
+        std::future::ready(part)
+    })
+}
+
+fn is_lasting(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => {
+            matches!(status.code, 403 | 404)
+        }
+        _ => false,
+    }
+}
+
+// === impl Part ===
+
+impl<K> Part<K> {
+    /// A watch that fails later does not take back what was seen.
+    fn update(&mut self, part: Self) {
+        *self = part;
+    }
+
+    #[allow(clippy::option_option)]
+    fn known(&self) -> Option<Option<&K>> {
+        match self {
+            Self::Unknown => None,
+            Self::Absent => Some(None),
+            Self::There(object) => Some(Some(object)),
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! The pod runtime: functions in Kubernetes pods, each behind a wrapper that speaks gRPC.
+//!
+//! ```text
+//! evaluate ─→ registry ─→ Driver (owns the pool) ─→ cluster
+//!     └──────── assigned ─────┘
+//!     └─→ the pod's wrapper, over the pod's one channel
+//! ```
+//!
+//! The driver decides nothing: it tells the pool what happened and does what the pool says. A
+//! request itself never waits for the API server, only for the pool's word.
+
+mod announce;
+mod connection;
+mod create;
+mod driver;
+mod functions;
+mod link;
+mod message;
+mod metrics;
+mod warm;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use runner_cluster::{RenderOptions, TemplateSource};
+use runner_config::Configuration;
+use runner_core::{
+    Evaluation, EvaluationError, EvaluationFuture, Function, Output, Reason, Runtime,
+};
+use runner_pool::{Event, Limits, Outcome, Request, RequestId, Settings, Snapshot};
+use runner_registry::Registry;
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::timeout_at,
+};
+
+pub use announce::Announcing;
+pub use connection::Connect;
+
+use connection::Failed;
+use functions::Functions;
+use message::{Assigned, Message, Verdict};
+
+/// Writes the trace of a span into the headers of a request made within it.
+pub type TraceInject = fn(&tracing::Span, &mut http::HeaderMap);
+
+/// How functions run in pods.
+pub struct PodOptions {
+    /// The way to the API server.
+    pub client: kube::Client,
+    /// The namespace of function pods.
+    pub namespace: String,
+    /// What pods are made from.
+    pub templates: TemplateSource,
+    /// What is the same for all pods.
+    pub render: RenderOptions,
+    /// Which way to take to a pod.
+    pub connect: Connect,
+    /// The pool's limits.
+    pub limits: Limits,
+    /// Settings of functions for which nothing else is configured.
+    pub defaults: Settings,
+    /// Where wrappers announce themselves; none: the watch alone tells that they listen.
+    pub announcing: Option<Announcing>,
+    /// The largest message, both ways.
+    pub message_limit: usize,
+    /// The time limit of evaluations whose caller gives none.
+    pub function_timeout: Duration,
+    /// How long no node may be found for a pod before it counts as failed.
+    pub unschedulable_timeout: Duration,
+    /// How often services without a pod are looked for.
+    pub scan_interval: Duration,
+    /// Whether to start the pods of the warm set.
+    pub warm_up: bool,
+    /// Passes traces on to wrappers.
+    pub trace_inject: Option<TraceInject>,
+}
+
+/// Runs functions in pods. Clones share the pods.
+#[derive(Clone)]
+pub struct Pod {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    registry: Registry,
+    functions: Functions,
+    messages: mpsc::UnboundedSender<Message>,
+    next_request: AtomicU64,
+    in_step: watch::Receiver<bool>,
+    message_limit: usize,
+    function_timeout: Duration,
+    trace_inject: Option<TraceInject>,
+}
+
+/// Tells the pool that a caller went away, unless the request ended.
+struct Held<'a> {
+    request: RequestId,
+    messages: &'a mpsc::UnboundedSender<Message>,
+    ended: bool,
+}
+
+// === impl Pod ===
+
+impl Pod {
+    /// The runtime's name.
+    pub const NAME: &'static str = "pod";
+
+    /// Starts watching the cluster and keeping pods, in tasks of their own.
+    #[must_use]
+    pub fn start(options: PodOptions, configuration: Configuration, registry: Registry) -> Self {
+        let (messages, inbox) = mpsc::unbounded_channel();
+        let (in_step, following) = watch::channel(false);
+        let functions = Functions::new(configuration.clone(), options.defaults);
+        let inner = Inner {
+            registry: registry.clone(),
+            functions: functions.clone(),
+            messages: messages.clone(),
+            next_request: AtomicU64::new(1),
+            in_step: following,
+            message_limit: options.message_limit,
+            function_timeout: options.function_timeout,
+            trace_inject: options.trace_inject,
+        };
+        if options.warm_up {
+            let warm = warm::keep(
+                configuration,
+                registry.clone(),
+                functions.clone(),
+                messages.clone(),
+            );
+            tokio::spawn(warm);
+        }
+        driver::spawn(options, registry, functions, messages, inbox, in_step);
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Whether pods, services and templates are known.
+    #[must_use]
+    pub fn in_step(&self) -> watch::Receiver<bool> {
+        self.inner.in_step.clone()
+    }
+
+    /// Takes no more requests and finishes those there are; the pods stay for the successor.
+    pub fn drain(&self, grace: Duration) {
+        let _ = self.inner.messages.send(Message::Drain(grace));
+    }
+
+    /// The state of everything; none while shutting down.
+    pub async fn snapshot(&self) -> Option<Snapshot> {
+        let (reply, answer) = oneshot::channel();
+        self.inner.messages.send(Message::Snapshot(reply)).ok()?;
+        answer.await.ok()
+    }
+
+    async fn answer(
+        &self,
+        function: &Function,
+        evaluation: &mut Evaluation,
+    ) -> Result<Output, EvaluationError> {
+        let inner = &*self.inner;
+        let arrived = Instant::now();
+        let deadline = evaluation
+            .deadline
+            .unwrap_or_else(|| arrived + inner.function_timeout);
+        let metadata = inner
+            .registry
+            .inspect(&function.image, function.tag.as_ref(), Some(deadline))
+            .await?;
+        let wanted = inner.functions.of_request(function, &metadata);
+        let image = wanted.image().to_string();
+        let (reply, mut verdicts) = mpsc::unbounded_channel();
+        let request = RequestId(inner.next_request.fetch_add(1, Ordering::Relaxed));
+        let mut held = Held {
+            request,
+            messages: &inner.messages,
+            ended: false,
+        };
+        let asked = Message::Request {
+            id: request,
+            function: wanted,
+            deadline,
+            reply,
+        };
+        inner.messages.send(asked).map_err(|_| stopped())?;
+        let answer = self.follow(&mut held, &mut verdicts, function, evaluation, deadline);
+        answer
+            .await
+            .map_err(|error| error.with("image", image).with("evaluator", Self::NAME))
+    }
+
+    /// Goes where the pool sends the request, until it is answered.
+    async fn follow(
+        &self,
+        held: &mut Held<'_>,
+        verdicts: &mut mpsc::UnboundedReceiver<Verdict>,
+        function: &Function,
+        evaluation: &Evaluation,
+        deadline: Instant,
+    ) -> Result<Output, EvaluationError> {
+        let waited_since = Instant::now();
+        let mut verdict = self.next(verdicts, deadline, waited_since).await?;
+        loop {
+            let assigned = match verdict {
+                Verdict::Rejected(error) => {
+                    held.ended = true;
+                    return Err(error);
+                }
+                Verdict::Assigned(assigned) => assigned,
+            };
+            let call = self.call(&assigned, function, evaluation, deadline);
+            let outcome = tokio::select! {
+                biased;
+                outcome = timeout_at(deadline.into(), call) => outcome,
+                // The pool gave the pod up before the connection did.
+                Some(next) = verdicts.recv() => {
+                    verdict = next;
+                    continue;
+                }
+            };
+            match outcome {
+                Ok(Ok(output)) => {
+                    held.done(&assigned, Outcome::Answered);
+                    return Ok(output);
+                }
+                Ok(Err(Failed::Said(error))) => {
+                    held.done(&assigned, Outcome::Answered);
+                    return Err(error);
+                }
+                Ok(Err(Failed::Lost(detail))) => {
+                    held.lost(&assigned, detail);
+                    verdict = self.next(verdicts, deadline, waited_since).await?;
+                }
+                Err(_) => return Err(too_late(&assigned)),
+            }
+        }
+    }
+
+    /// The pool's next word. It speaks before the deadline by itself, once it is in step.
+    async fn next(
+        &self,
+        verdicts: &mut mpsc::UnboundedReceiver<Verdict>,
+        deadline: Instant,
+        since: Instant,
+    ) -> Result<Verdict, EvaluationError> {
+        let patience = deadline + Duration::from_millis(50);
+        match timeout_at(patience.into(), verdicts.recv()).await {
+            Ok(Some(verdict)) => Ok(verdict),
+            Ok(None) => Err(stopped()),
+            Err(_) if !*self.inner.in_step.borrow() => Err(EvaluationError::new(
+                Reason::KubernetesUnreachable,
+                format!(
+                    "the pods of the cluster are not known yet: waited {:.1?} for the Kubernetes API server",
+                    since.elapsed()
+                ),
+            )),
+            Err(_) => Err(EvaluationError::new(
+                Reason::DeadlineExceeded,
+                format!(
+                    "no pod took the request before the caller's deadline, {:.1?} after it came",
+                    since.elapsed()
+                ),
+            )),
+        }
+    }
+
+    async fn call(
+        &self,
+        assigned: &Assigned,
+        function: &Function,
+        evaluation: &Evaluation,
+        deadline: Instant,
+    ) -> Result<Output, Failed> {
+        let mut headers = http::HeaderMap::new();
+        if let Some(inject) = self.inner.trace_inject {
+            inject(&tracing::Span::current(), &mut headers);
+        }
+        let list = evaluation.resource_list.clone();
+        let image = function.image.to_string();
+        let limit = self.inner.message_limit;
+        connection::evaluate(
+            assigned.channel.clone(),
+            image,
+            list,
+            headers,
+            deadline,
+            limit,
+        )
+        .await
+    }
+}
+
+impl Runtime for Pod {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn evaluate<'a>(
+        &'a self,
+        function: &'a Function,
+        evaluation: &'a mut Evaluation,
+    ) -> EvaluationFuture<'a> {
+        Box::pin(self.answer(function, evaluation))
+    }
+}
+
+// === impl Held ===
+
+impl Held<'_> {
+    fn done(&mut self, assigned: &Assigned, outcome: Outcome) {
+        self.ended = true;
+        self.report(assigned, outcome);
+    }
+
+    fn lost(&mut self, assigned: &Assigned, detail: String) {
+        tracing::info!(pod = %assigned.name, detail, "a call to a pod was lost");
+        self.report(assigned, Outcome::PodLost { detail });
+    }
+
+    fn report(&self, assigned: &Assigned, outcome: Outcome) {
+        let event = Event::Done {
+            request: self.request,
+            pod: assigned.pod.clone(),
+            outcome,
+        };
+        let _ = self.messages.send(Message::Event(event));
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            let _ = self
+                .messages
+                .send(Message::Event(Event::Cancel(self.request)));
+        }
+    }
+}
+
+fn too_late(assigned: &Assigned) -> EvaluationError {
+    let waited = assigned.waited;
+    let running = assigned.since.elapsed();
+    EvaluationError::new(
+        Reason::DeadlineExceeded,
+        format!(
+            "the function did not finish before the caller's deadline: queued {:.1?}, starting pod {:.1?}, running {running:.1?}",
+            waited.queued, waited.starting
+        ),
+    )
+    .with("queued_ms", waited.queued.as_millis().to_string())
+    .with("starting_ms", waited.starting.as_millis().to_string())
+    .with("running_ms", running.as_millis().to_string())
+}
+
+fn stopped() -> EvaluationError {
+    EvaluationError::new(Reason::Draining, "the function runner is shutting down")
+}
+
+/// A request as the pool is told of it.
+fn request(
+    id: RequestId,
+    function: &Arc<runner_pool::Function>,
+    deadline: runner_pool::Time,
+) -> Request {
+    Request {
+        id,
+        function: Arc::clone(function),
+        deadline: Some(deadline),
+    }
+}

@@ -1,0 +1,139 @@
+//! The call home: wrappers tell that they listen, long before Kubernetes does.
+
+use std::net::{IpAddr, SocketAddr};
+
+use aws_lc_rs::{constant_time::verify_slices_are_equal, rand};
+use runner_pool::{Attempt, Uid};
+use runner_proto::announce::{
+    AnnounceRequest, AnnounceResponse,
+    announcements_server::{Announcements, AnnouncementsServer},
+};
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, oneshot},
+};
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status};
+
+use super::message::Message;
+
+const TOKEN_BYTES: usize = 16;
+/// An announcement has three short fields.
+const MESSAGE_LIMIT: usize = 4 << 10;
+
+/// Where wrappers announce themselves.
+pub struct Announcing {
+    /// The port, held.
+    pub listener: TcpListener,
+    /// What pods are told to call, `host:port`.
+    pub address: String,
+}
+
+/// The one-time token of one attempt to start a pod.
+pub(super) struct Token {
+    pub(super) attempt: Attempt,
+    secret: String,
+    /// The pod it was given to, once the API server has named it.
+    pub(super) pod: Option<Uid>,
+    /// An announcement that came before the API server's answer.
+    pub(super) early: Option<IpAddr>,
+    used: bool,
+}
+
+struct Door {
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+/// Serves announcements, and nothing else, until the driver is gone.
+pub(super) async fn serve(listener: TcpListener, messages: mpsc::UnboundedSender<Message>) {
+    let gone = messages.clone();
+    let door = AnnouncementsServer::new(Door { messages }).max_decoding_message_size(MESSAGE_LIMIT);
+    let served = tonic::transport::Server::builder()
+        .add_service(door)
+        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
+            gone.closed().await;
+        });
+    if let Err(error) = served.await {
+        tracing::warn!(%error, "announcements are not heard any more");
+    }
+}
+
+// === impl Token ===
+
+impl Token {
+    /// None where the system has no randomness to give.
+    pub(super) fn new(attempt: Attempt) -> Option<Self> {
+        let mut bytes = [0; TOKEN_BYTES];
+        rand::fill(&mut bytes).ok()?;
+        Some(Self {
+            attempt,
+            secret: hex::encode(bytes),
+            pod: None,
+            early: None,
+            used: false,
+        })
+    }
+
+    pub(super) fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// Whether this is the token, for the first time.
+    pub(super) fn redeem(&mut self, token: &str) -> bool {
+        let right = verify_slices_are_equal(self.secret.as_bytes(), token.as_bytes()).is_ok();
+        right && !std::mem::replace(&mut self.used, true)
+    }
+}
+
+#[tonic::async_trait]
+impl Announcements for Door {
+    async fn announce(
+        &self,
+        request: Request<AnnounceRequest>,
+    ) -> Result<Response<AnnounceResponse>, Status> {
+        let AnnounceRequest {
+            slot,
+            token,
+            address,
+        } = request.into_inner();
+        let address: SocketAddr = address
+            .parse()
+            .map_err(|_| Status::invalid_argument("the address is not an IP address and a port"))?;
+        let (reply, answer) = oneshot::channel();
+        let announced = Message::Announced {
+            slot,
+            token,
+            address: address.ip(),
+            reply,
+        };
+        let heard = self.messages.send(announced).is_ok();
+        match answer.await {
+            Ok(true) if heard => Ok(Response::new(AnnounceResponse {})),
+            Ok(_) => Err(Status::permission_denied(
+                "this announcement is not waited for",
+            )),
+            Err(_) => Err(Status::unavailable("the function runner is shutting down")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_good_once_and_only_as_it_is() {
+        let mut token = Token::new(Attempt(1)).unwrap();
+        let secret = token.secret().to_owned();
+        assert!(!token.redeem(""));
+        assert!(!token.redeem(&secret[1..]));
+        assert!(token.redeem(&secret));
+        assert!(!token.redeem(&secret));
+    }
+
+    #[test]
+    fn no_two_tokens_are_alike() {
+        let new = || Token::new(Attempt(1)).unwrap().secret().to_owned();
+        assert_ne!(new(), new());
+    }
+}

@@ -1,0 +1,217 @@
+//! The one channel to a pod: dialling, asking whether anyone is there, and evaluating.
+
+use std::{
+    error::Error,
+    net::{IpAddr, SocketAddr},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use runner_core::{EvaluationError, Output, Reason};
+use runner_proto::{
+    evaluator::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient},
+    health::{
+        HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+    },
+    status,
+};
+use tonic::{
+    Code, Request, Status,
+    metadata::MetadataMap,
+    transport::{Channel, Endpoint, Uri},
+};
+
+use super::Pod;
+
+/// A pod's address answers or refuses at once; a packet that vanishes is found out soon.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+const KNOCK_TIMEOUT: Duration = Duration::from_secs(3);
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// A wrapper's error carries the function's last words in headers.
+const HEADER_LIST: u32 = 1 << 20;
+const STREAM_WINDOW: u32 = 8 << 20;
+const CONNECTION_WINDOW: u32 = 64 << 20;
+
+/// Which way to take to a pod (`--pod-connect`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connect {
+    /// The pod's own address until Kubernetes calls the pod ready, then its service's.
+    #[default]
+    Auto,
+    /// Never past the service, for meshes that must see every call.
+    Service,
+    /// The pod's own address; no services are made.
+    Pod,
+}
+
+/// Where a pod is dialled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) address: IpAddr,
+    /// What the service is called: the authority of requests through it.
+    pub(super) authority: Option<String>,
+}
+
+/// Why there is no output.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// The wrapper said so.
+    Said(EvaluationError),
+    /// Nobody said anything: the pod may be gone.
+    Lost(String),
+}
+
+// === impl Target ===
+
+impl Target {
+    /// A channel that connects when it is first used, and again whenever it has to.
+    pub(super) fn channel(&self) -> Channel {
+        let address = SocketAddr::new(self.address, runner_cluster::PORT);
+        let endpoint = Endpoint::from_shared(format!("http://{address}"))
+            .expect("an address and a port are a URI")
+            .connect_timeout(CONNECT_TIMEOUT)
+            .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .http2_max_header_list_size(HEADER_LIST)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .tcp_nodelay(true);
+        match self.authority.as_deref().map(str::parse::<Uri>) {
+            Some(Ok(origin)) => endpoint.origin(origin).connect_lazy(),
+            _ => endpoint.connect_lazy(),
+        }
+    }
+}
+
+/// Knocks until somebody answers.
+pub(super) async fn knock(channel: Channel) {
+    let mut pause = FIRST_PAUSE;
+    while !answers(channel.clone(), KNOCK_TIMEOUT).await {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Whether the wrapper serves.
+pub(super) async fn answers(channel: Channel, within: Duration) -> bool {
+    let mut client = HealthClient::new(channel);
+    let check = client.check(HealthCheckRequest::default());
+    match tokio::time::timeout(within, check).await {
+        Ok(Ok(answer)) => answer.into_inner().status() == ServingStatus::Serving,
+        _ => false,
+    }
+}
+
+/// One evaluation by a pod.
+pub(super) async fn evaluate(
+    channel: Channel,
+    image: String,
+    resource_list: Bytes,
+    headers: HeaderMap,
+    deadline: Instant,
+    limit: usize,
+) -> Result<Output, Failed> {
+    let mut client = FunctionEvaluatorClient::new(channel)
+        .max_decoding_message_size(limit)
+        .max_encoding_message_size(usize::MAX);
+    let message = EvaluateFunctionRequest {
+        resource_list,
+        image,
+        ..EvaluateFunctionRequest::default()
+    };
+    let metadata = MetadataMap::from_headers(headers);
+    let mut request = Request::from_parts(metadata, tonic::Extensions::default(), message);
+    request.set_timeout(deadline.saturating_duration_since(Instant::now()));
+    match client.evaluate_function(request).await {
+        Ok(answer) => {
+            let answer = answer.into_inner();
+            Ok(Output {
+                resource_list: answer.resource_list,
+                log: answer.log,
+                evaluator: Pod::NAME,
+            })
+        }
+        Err(status) => Err(failed(&status, deadline)),
+    }
+}
+
+/// Tells the wrapper's word from the connection's. A wrapper that drains is on its way out: what it
+/// did not begin may run elsewhere.
+fn failed(status: &Status, deadline: Instant) -> Failed {
+    let error = status::decode(status);
+    let said = !status.details().is_empty();
+    if said && error.reason() != Reason::Draining {
+        return Failed::Said(error);
+    }
+    let silent = matches!(
+        status.code(),
+        Code::Unavailable | Code::Cancelled | Code::Unknown | Code::Aborted
+    ) || status.source().is_some();
+    if !silent || Instant::now() >= deadline {
+        return Failed::Said(error);
+    }
+    let mut detail = status.message().to_owned();
+    let mut source = status.source();
+    while let Some(inner) = source {
+        let text = inner.to_string();
+        if !detail.contains(&text) {
+            detail = format!("{detail}: {text}");
+        }
+        source = inner.source();
+    }
+    Failed::Lost(detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn later() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    #[test]
+    fn what_the_wrapper_says_is_kept() {
+        let sent =
+            EvaluationError::new(Reason::FunctionFailed, "exit status 3").with("exit_code", "3");
+        let Failed::Said(error) = failed(&status::encode(&sent), later()) else {
+            panic!("the function failed, not the pod")
+        };
+        assert_eq!(
+            (error.reason(), error.fact("exit_code")),
+            (Reason::FunctionFailed, Some("3"))
+        );
+    }
+
+    #[test]
+    fn silence_is_a_lost_pod() {
+        assert!(matches!(
+            failed(&Status::unavailable("tcp connect error"), later()),
+            Failed::Lost(_)
+        ));
+        assert!(matches!(
+            failed(&Status::unknown("transport error"), later()),
+            Failed::Lost(_)
+        ));
+    }
+
+    #[test]
+    fn a_draining_wrapper_counts_as_lost() {
+        let sent = EvaluationError::new(Reason::Draining, "shutting down");
+        assert!(matches!(
+            failed(&status::encode(&sent), later()),
+            Failed::Lost(_)
+        ));
+    }
+
+    #[test]
+    fn a_message_over_the_limit_is_nobodys_loss() {
+        let status = Status::out_of_range("decoded message length too large");
+        assert!(matches!(failed(&status, later()), Failed::Said(_)));
+    }
+}

@@ -1,0 +1,123 @@
+//! Creating a pod and its service, everything at once.
+
+use std::{sync::Arc, time::Instant};
+
+use runner_cluster::{
+    Announce, ApiError, Cluster, CreateOutcome, RenderOptions, ServiceSeen, Templates, pod, service,
+};
+use runner_core::{EvaluationError, Reason};
+use runner_pool::{Create, Event, StartFailure};
+use runner_registry::Registry;
+use tokio::sync::mpsc;
+
+use super::{functions::Functions, message::Message};
+
+/// What it takes to create pods, shared by all attempts.
+#[derive(Clone)]
+pub(super) struct Creator {
+    pub(super) cluster: Cluster,
+    pub(super) registry: Registry,
+    pub(super) functions: Functions,
+    pub(super) render: Arc<RenderOptions>,
+    /// Whether pods get services.
+    pub(super) services: bool,
+    pub(super) messages: mpsc::UnboundedSender<Message>,
+}
+
+// === impl Creator ===
+
+impl Creator {
+    /// Creates both, and reports what became of the pod.
+    pub(super) async fn create(
+        self,
+        create: Create,
+        templates: Arc<Templates>,
+        announce: Option<Announce>,
+    ) {
+        let started = Instant::now();
+        let entrypoint = match self.entrypoint(&create).await {
+            Ok(entrypoint) => entrypoint,
+            Err(failure) => return self.failed(&create, failure),
+        };
+        let image = create.function.image();
+        let settings = self.functions.configured(image);
+        let rendered = pod(
+            &create,
+            &templates,
+            &entrypoint,
+            settings.overrides.as_deref(),
+            announce.as_ref(),
+            &self.render,
+        );
+        let (outcome, ()) = tokio::join!(
+            self.cluster.create_pod(&rendered),
+            self.create_service(&create, &templates),
+        );
+        match &outcome {
+            CreateOutcome::Created { .. } => {
+                tracing::info!(pod = %create.name, %image, took = ?started.elapsed(), "pod created");
+            }
+            CreateOutcome::Taken(_) => {
+                tracing::info!(pod = %create.name, "a pod of that name is there already");
+            }
+            CreateOutcome::Failed(error) => {
+                tracing::warn!(pod = %create.name, %image, %error, "cannot create a pod");
+            }
+        }
+        let _ = self.messages.send(Message::Created { create, outcome });
+    }
+
+    async fn create_service(&self, create: &Create, templates: &Templates) {
+        if self.services {
+            self.make_service(create.name.as_str(), templates).await;
+        }
+    }
+
+    /// Makes a slot's service, or makes it again.
+    pub(super) async fn make_service(&self, slot: &str, templates: &Templates) {
+        let rendered = service(&slot.into(), templates);
+        if let Err(error) = self.cluster.create_service(&rendered).await {
+            tracing::warn!(service = slot, %error, "cannot create a service");
+        }
+    }
+
+    /// Removes a service whose pod is gone.
+    pub(super) async fn remove_service(self, service: ServiceSeen) {
+        if let Err(error) = self.cluster.delete_service(&service).await {
+            tracing::warn!(service = service.name, %error, "cannot delete a service");
+        }
+    }
+
+    async fn entrypoint(&self, create: &Create) -> Result<Vec<String>, StartFailure> {
+        let image = create.function.image();
+        if let Some(metadata) = self.functions.inspected(image) {
+            return Ok(metadata.entrypoint.clone());
+        }
+        match self.registry.inspect(image, None, None).await {
+            Ok(metadata) => Ok(metadata.entrypoint.clone()),
+            Err(error) => {
+                let error = EvaluationError::from(error);
+                Err(match error.reason() {
+                    Reason::RegistryUnreachable | Reason::DeadlineExceeded => {
+                        StartFailure::Passing(error)
+                    }
+                    _ => StartFailure::Refused(error),
+                })
+            }
+        }
+    }
+
+    fn failed(&self, create: &Create, failure: StartFailure) {
+        let event = Event::StartFailed {
+            name: create.name.clone(),
+            attempt: create.attempt,
+            failure,
+        };
+        let _ = self.messages.send(Message::Event(event));
+    }
+}
+
+/// A pod that cannot be made because there is no template to make it from.
+pub(super) fn no_template(why: &str) -> StartFailure {
+    ApiError::Refused(why.to_owned()).into_start_failure()
+}

@@ -1,0 +1,327 @@
+//! The task that owns the pool: everything that happens becomes an event, every action is begun
+//! and none is waited for.
+
+mod actions;
+mod sightings;
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use runner_cluster::{
+    BadTemplate, Cluster, CreateOutcome, RenderOptions, Seen, ServiceSeen, Templates,
+};
+use runner_pool::{Action, Anchor, Create, Event, Outcome, PodName, Pool, RequestId, Time, Uid};
+use runner_registry::Registry;
+use tokio::sync::{mpsc, watch};
+
+use super::{
+    PodOptions, announce,
+    announce::Token,
+    connection::Connect,
+    create::Creator,
+    functions::Functions,
+    link::Link,
+    message::{Message, Verdict},
+    metrics::Metrics,
+    request,
+};
+
+/// How often levels are brought up to date for those who scrape them.
+const SHOW_EVERY: Duration = Duration::from_secs(5);
+
+pub(super) struct Driver {
+    pool: Pool,
+    anchor: Anchor,
+    creator: Creator,
+    connect: Connect,
+    namespace: String,
+    /// What pods are told to call.
+    announce_address: Option<String>,
+    unschedulable_timeout: Duration,
+    probe_timeout: Duration,
+    templates: Option<Result<Arc<Templates>, BadTemplate>>,
+    requests: HashMap<RequestId, mpsc::UnboundedSender<Verdict>>,
+    links: HashMap<Uid, Link>,
+    services: HashMap<String, ServiceSeen>,
+    /// Services without a pod, and since when.
+    orphans: HashMap<String, Instant>,
+    tokens: HashMap<PodName, Token>,
+    asked: HashMap<PodName, Instant>,
+    messages: mpsc::UnboundedSender<Message>,
+    metrics: Metrics,
+    in_step: watch::Sender<bool>,
+    /// What was listed: pods, services.
+    listed: (bool, bool),
+}
+
+/// Starts the driver and what reports to it.
+pub(super) fn spawn(
+    options: PodOptions,
+    registry: Registry,
+    functions: Functions,
+    messages: mpsc::UnboundedSender<Message>,
+    inbox: mpsc::UnboundedReceiver<Message>,
+    in_step: watch::Sender<bool>,
+) {
+    let (sender, seen) = mpsc::unbounded_channel();
+    let watches = runner_cluster::watch(
+        &options.client,
+        &options.namespace,
+        options.templates,
+        sender,
+    );
+    let announce_address = options.announcing.map(|announcing| {
+        tokio::spawn(announce::serve(announcing.listener, messages.clone()));
+        announcing.address
+    });
+    let creator = Creator {
+        cluster: Cluster::new(options.client, &options.namespace),
+        registry,
+        functions,
+        render: Arc::<RenderOptions>::new(options.render),
+        services: options.connect != Connect::Pod,
+        messages: messages.clone(),
+    };
+    let driver = Driver {
+        probe_timeout: options.limits.probe_timeout,
+        pool: Pool::new(options.limits, ""),
+        anchor: Anchor::new(Instant::now(), SystemTime::now()),
+        creator,
+        connect: options.connect,
+        namespace: options.namespace,
+        announce_address,
+        unschedulable_timeout: options.unschedulable_timeout,
+        templates: None,
+        requests: HashMap::new(),
+        links: HashMap::new(),
+        services: HashMap::new(),
+        orphans: HashMap::new(),
+        tokens: HashMap::new(),
+        asked: HashMap::new(),
+        messages,
+        metrics: Metrics::new(),
+        in_step,
+        listed: (false, options.connect == Connect::Pod),
+    };
+    let scan_every = options.scan_interval.max(Duration::from_secs(1));
+    tokio::spawn(async move {
+        let _watches = watches;
+        driver.run(inbox, seen, scan_every).await;
+    });
+}
+
+// === impl Driver ===
+
+impl Driver {
+    async fn run(
+        mut self,
+        mut inbox: mpsc::UnboundedReceiver<Message>,
+        mut seen: mpsc::UnboundedReceiver<Seen>,
+        scan_every: Duration,
+    ) {
+        let mut scan = tokio::time::interval(scan_every);
+        let mut show = tokio::time::interval(SHOW_EVERY);
+        loop {
+            let now = Instant::now();
+            let wakeup = match self
+                .pool
+                .next_wakeup()
+                .map(|time| self.anchor.instant(time))
+            {
+                Some(Some(instant)) => instant,
+                _ => now + Duration::from_secs(3600),
+            };
+            // Requests wait until the cluster is known: a pod for them may be there already.
+            let known = *self.in_step.borrow();
+            tokio::select! {
+                biased;
+                Some(seen) = seen.recv() => self.see(seen),
+                message = inbox.recv(), if known => match message {
+                    Some(message) => self.hear(message),
+                    None => return,
+                },
+                () = tokio::time::sleep_until(wakeup.into()), if known => self.tell(Event::Tick),
+                _ = scan.tick(), if known => self.remove_orphans(scan_every),
+                _ = show.tick() => self.metrics.show(&self.pool.snapshot(self.anchor.time(now))),
+            }
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.anchor.time(Instant::now())
+    }
+
+    /// Tells the pool and does what it says.
+    fn tell(&mut self, event: Event) {
+        let mut actions = Vec::new();
+        self.pool.handle(self.now(), event, &mut actions);
+        // Doing may find something to tell at once; the pool has its word before the next is done.
+        let mut actions = std::collections::VecDeque::from(actions);
+        while let Some(action) = actions.pop_front() {
+            if let Some(event) = self.act(action) {
+                let mut more = Vec::new();
+                self.pool.handle(self.now(), event, &mut more);
+                actions.extend(more);
+            }
+        }
+    }
+
+    fn hear(&mut self, message: Message) {
+        match message {
+            Message::Request {
+                id,
+                function,
+                deadline,
+                reply,
+            } => {
+                self.requests.insert(id, reply);
+                let deadline = self.anchor.time(deadline);
+                self.tell(Event::Request(request(id, &function, deadline)));
+            }
+            Message::Event(event) => {
+                self.note(&event);
+                self.tell(event);
+            }
+            Message::Created { create, outcome } => self.created(create, outcome),
+            Message::Announced {
+                slot,
+                token,
+                address,
+                reply,
+            } => {
+                let accepted = self.announced(&slot.into(), &token, address);
+                self.metrics.announcement(accepted);
+                let _ = reply.send(accepted);
+            }
+            Message::Knocked(uid) => self.knocked(&uid),
+            Message::Probed { name, uid, answers } => {
+                let event = if answers {
+                    Event::Ready {
+                        name,
+                        uid,
+                        attempt: None,
+                    }
+                } else {
+                    Event::ProbeFailed { name, uid }
+                };
+                self.tell(event);
+            }
+            Message::CheckSchedule(uid) => self.check_schedule(&uid),
+            Message::Drain(grace) => {
+                let until = self.now() + grace;
+                self.tell(Event::Drain { until });
+            }
+            Message::Snapshot(reply) => {
+                let _ = reply.send(self.pool.snapshot(self.now()));
+            }
+        }
+    }
+
+    /// What an event that comes from outside means for the driver itself.
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Cancel(request) => {
+                self.requests.remove(request);
+            }
+            Event::Done {
+                request,
+                pod,
+                outcome,
+            } => match outcome {
+                Outcome::Answered => {
+                    self.requests.remove(request);
+                    self.first_answer(pod);
+                }
+                Outcome::PodLost { .. } => self.metrics.lost(),
+            },
+            Event::StartFailed { name, .. } => {
+                self.forget_attempt(name);
+                self.metrics.start_failed();
+            }
+            _ => {}
+        }
+    }
+
+    fn created(&mut self, create: Create, outcome: CreateOutcome) {
+        let Create { name, attempt, .. } = create;
+        match outcome {
+            CreateOutcome::Created {
+                uid,
+                resource_version,
+            } => {
+                let asked = self.asked.remove(&name);
+                self.phase("created", asked);
+                let link = self
+                    .links
+                    .entry(uid.clone())
+                    .or_insert_with(|| Link::new(name.clone(), asked));
+                link.asked = asked;
+                let early = self.tokens.get_mut(&name).and_then(|token| {
+                    token.pod = Some(uid.clone());
+                    token.early.take()
+                });
+                self.tell(Event::Created {
+                    name: name.clone(),
+                    attempt,
+                    uid: uid.clone(),
+                    resource_version: resource_version.into(),
+                });
+                if let Some(address) = early {
+                    self.listens(&uid, address);
+                }
+            }
+            CreateOutcome::Taken(sighting) => {
+                self.forget_attempt(&name);
+                self.see_pod(*sighting);
+            }
+            CreateOutcome::Failed(error) => {
+                self.forget_attempt(&name);
+                self.metrics.start_failed();
+                self.tell(Event::StartFailed {
+                    name,
+                    attempt,
+                    failure: error.into_start_failure(),
+                });
+            }
+        }
+    }
+
+    fn forget_attempt(&mut self, name: &PodName) {
+        self.tokens.remove(name);
+        self.asked.remove(name);
+    }
+
+    fn phase(&self, phase: &'static str, asked: Option<Instant>) {
+        if let Some(asked) = asked {
+            self.metrics.phase(phase, asked.elapsed());
+        }
+    }
+
+    fn first_answer(&mut self, uid: &Uid) {
+        if let Some(link) = self.links.get_mut(uid)
+            && !std::mem::replace(&mut link.served, true)
+        {
+            let asked = link.asked;
+            self.phase("answered", asked);
+        }
+    }
+
+    fn act(&mut self, action: Action) -> Option<Event> {
+        match action {
+            Action::Create(create) => return self.create(create),
+            Action::Delete(delete) => self.delete(delete),
+            Action::Assign(assign) => return self.assign(assign),
+            Action::Reject { request, error } => {
+                if let Some(reply) = self.requests.remove(&request) {
+                    let _ = reply.send(Verdict::Rejected(error));
+                }
+            }
+            Action::Extend(extensions) => self.extend(extensions),
+            Action::Probe { name, uid } => return self.probe(name, uid),
+        }
+        None
+    }
+}

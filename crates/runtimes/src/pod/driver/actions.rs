@@ -1,0 +1,177 @@
+//! Carrying out what the pool says, in tasks of their own.
+
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt, stream};
+use runner_cluster::{Announce, DeleteOutcome};
+use runner_pool::{Assign, Create, Delete, Event, Extension, Outcome, PodName, Uid};
+
+use super::Driver;
+use crate::pod::{
+    announce::Token,
+    connection::answers,
+    create::no_template,
+    message::{Assigned, Message, Verdict},
+};
+
+/// Patches sent at a time: they are never urgent.
+const EXTENSIONS: usize = 4;
+
+impl Driver {
+    pub(super) fn create(&mut self, create: Create) -> Option<Event> {
+        self.metrics.created();
+        let templates = match &self.templates {
+            Some(Ok(templates)) => templates.clone(),
+            Some(Err(error)) => return Some(refused(&create, &error.to_string())),
+            None => return Some(refused(&create, "no pod template was read yet")),
+        };
+        let token = Token::new(create.attempt);
+        let announce = self.announce_address.as_ref().zip(token.as_ref());
+        let announce = announce.map(|(runner, token)| Announce {
+            runner: runner.clone(),
+            token: token.secret().to_owned(),
+        });
+        if let Some(token) = token {
+            self.tokens.insert(create.name.clone(), token);
+        }
+        self.asked.insert(create.name.clone(), Instant::now());
+        tokio::spawn(self.creator.clone().create(create, templates, announce));
+        None
+    }
+
+    pub(super) fn delete(&mut self, delete: Delete) {
+        self.metrics.deleted(delete.why);
+        tracing::info!(pod = %delete.name, why = ?delete.why, "removing a pod");
+        let service = self.services.get(delete.name.as_str()).cloned();
+        let (creator, messages) = (self.creator.clone(), self.messages.clone());
+        tokio::spawn(async move {
+            let failed = |conflict| Event::DeleteFailed {
+                name: delete.name.clone(),
+                uid: delete.uid.clone(),
+                conflict,
+            };
+            let event = match creator.cluster.delete_pod(&delete).await {
+                DeleteOutcome::Asked => None,
+                DeleteOutcome::Gone => Some(Event::PodGone {
+                    name: delete.name.clone(),
+                    uid: delete.uid.clone(),
+                }),
+                DeleteOutcome::Conflict => Some(failed(true)),
+                DeleteOutcome::Failed(error) => {
+                    tracing::warn!(pod = %delete.name, %error, "cannot delete a pod");
+                    Some(failed(false))
+                }
+            };
+            let removed = !matches!(event, Some(Event::DeleteFailed { .. }));
+            if let Some(event) = event {
+                let _ = messages.send(Message::Event(event));
+            }
+            if removed && let Some(service) = service {
+                creator.remove_service(service).await;
+            }
+        });
+    }
+
+    pub(super) fn assign(&mut self, assign: Assign) -> Option<Event> {
+        let lost = |detail: &str| {
+            Some(Event::Done {
+                request: assign.request,
+                pod: assign.pod.clone(),
+                outcome: Outcome::PodLost {
+                    detail: detail.to_owned(),
+                },
+            })
+        };
+        let service = self.services.get(assign.name.as_str());
+        let Some(link) = self.links.get_mut(&assign.pod) else {
+            return lost("nothing is known of the pod any more");
+        };
+        let channel = match &link.channel {
+            Some(channel) => channel.clone(),
+            None => match link.target(self.connect, service, &self.namespace) {
+                Some(target) => link.channel.insert(target.channel()).clone(),
+                None => return lost("the pod has no address yet"),
+            },
+        };
+        let assigned = Assigned {
+            name: assign.name.clone(),
+            pod: assign.pod.clone(),
+            channel,
+            waited: assign.waited,
+            since: Instant::now(),
+        };
+        let reply = self.requests.get(&assign.request)?;
+        // A caller that went away says so itself.
+        let _ = reply.send(Verdict::Assigned(assigned));
+        None
+    }
+
+    pub(super) fn extend(&self, extensions: Vec<Extension>) {
+        let cluster = self.creator.cluster.clone();
+        tokio::spawn(async move {
+            let writes = stream::iter(extensions).map(|extension| {
+                let cluster = cluster.clone();
+                async move {
+                    if let Err(error) = cluster.extend(&extension).await {
+                        tracing::warn!(pod = %extension.name, %error, "cannot extend a pod's life");
+                    }
+                }
+            });
+            writes.buffer_unordered(EXTENSIONS).collect::<()>().await;
+        });
+    }
+
+    /// Asks over a fresh connection: the old one may be what is broken.
+    pub(super) fn probe(&mut self, name: PodName, uid: Uid) -> Option<Event> {
+        let service = self.services.get(name.as_str());
+        let target = self
+            .links
+            .get(&uid)
+            .and_then(|link| link.target(self.connect, service, &self.namespace));
+        let Some(target) = target else {
+            return Some(Event::ProbeFailed { name, uid });
+        };
+        let channel = target.channel();
+        if let Some(link) = self.links.get_mut(&uid) {
+            link.channel = Some(channel.clone());
+        }
+        let (messages, within) = (self.messages.clone(), self.probe_timeout);
+        tokio::spawn(async move {
+            let answers = answers(channel, within).await;
+            let _ = messages.send(Message::Probed { name, uid, answers });
+        });
+        None
+    }
+
+    /// Removes services that have had no pod for a whole round.
+    pub(super) fn remove_orphans(&mut self, round: Duration) {
+        let creating: std::collections::HashSet<&str> = self
+            .links
+            .values()
+            .map(|link| link.name.as_str())
+            .chain(self.asked.keys().map(PodName::as_str))
+            .collect();
+        let now = Instant::now();
+        self.orphans
+            .retain(|name, _| self.services.contains_key(name) && !creating.contains(&**name));
+        for (name, service) in &self.services {
+            if creating.contains(&**name) {
+                continue;
+            }
+            let since = *self.orphans.entry(name.clone()).or_insert(now);
+            // Another replica may be about to fill the slot.
+            if now.duration_since(since) >= round {
+                tracing::info!(service = name, "removing a service without a pod");
+                tokio::spawn(self.creator.clone().remove_service(service.clone()));
+            }
+        }
+    }
+}
+
+fn refused(create: &Create, why: &str) -> Event {
+    Event::StartFailed {
+        name: create.name.clone(),
+        attempt: create.attempt,
+        failure: no_template(why),
+    }
+}

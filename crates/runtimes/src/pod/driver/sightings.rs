@@ -1,0 +1,216 @@
+//! What the watches, announcements and knocks show.
+
+use std::net::IpAddr;
+
+use runner_cluster::{Seen, Sighting};
+use runner_pool::{Event, PodName, PodPhase, Uid};
+
+use super::Driver;
+use crate::pod::{connection::knock, link::Link, message::Message};
+
+impl Driver {
+    pub(super) fn see(&mut self, seen: Seen) {
+        match seen {
+            Seen::Pod(sighting) => self.see_pod(*sighting),
+            Seen::PodGone { name, uid } => {
+                self.links.remove(&uid);
+                self.tell(Event::PodGone { name, uid });
+            }
+            Seen::Pods(present) => {
+                self.links
+                    .retain(|uid, link| link.seen.is_none() || present.contains(uid));
+                self.tell(Event::Listed(present));
+                self.listed.0 = true;
+            }
+            Seen::Service(service) => {
+                let name = service.name.clone();
+                self.services.insert(name.clone(), service);
+                let of_it: Vec<_> = self.pods_named(&name);
+                of_it.iter().for_each(|uid| self.consider_knocking(uid));
+            }
+            Seen::ServiceGone(name) => {
+                self.services.remove(&name);
+                self.restore_service(&name);
+            }
+            Seen::Services(names) => {
+                self.services.retain(|name, _| names.contains(name));
+                self.listed.1 = true;
+            }
+            Seen::Templates(templates) => {
+                if let Ok(templates) = &templates {
+                    self.tell(Event::TemplateChanged(templates.version.clone()));
+                }
+                self.templates = Some(templates);
+            }
+        }
+        if self.listed == (true, true) && self.templates.is_some() {
+            self.in_step
+                .send_if_modified(|in_step| !std::mem::replace(in_step, true));
+        }
+    }
+
+    pub(super) fn see_pod(&mut self, sighting: Sighting) {
+        let uid = sighting.observed.uid.clone();
+        let name = sighting.observed.name.clone();
+        let asked = self.asked.get(&name).copied();
+        let link = self
+            .links
+            .entry(uid.clone())
+            .or_insert_with(|| Link::new(name, None));
+        let news = (
+            sighting.scheduled && !link.scheduled,
+            sighting.address.is_some() && link.address.is_none(),
+            sighting.unschedulable.is_some() && link.unschedulable.is_none(),
+        );
+        link.scheduled |= sighting.scheduled;
+        link.update(&sighting);
+        let asked = link.asked.or(asked);
+        if news.0 {
+            self.phase("scheduled", asked);
+        }
+        if news.1 {
+            self.phase("address", asked);
+        }
+        if news.2 {
+            let (messages, uid) = (self.messages.clone(), uid.clone());
+            let patience = self.unschedulable_timeout;
+            tokio::spawn(async move {
+                tokio::time::sleep(patience).await;
+                let _ = messages.send(Message::CheckSchedule(uid));
+            });
+        }
+        self.tell(Event::Pod(sighting.observed));
+        self.consider_knocking(&uid);
+    }
+
+    /// A pod that still has no node counts as failed, in the scheduler's words.
+    pub(super) fn check_schedule(&mut self, uid: &Uid) {
+        let Some(link) = self.links.get(uid) else {
+            return;
+        };
+        if let (Some(failure), Some(seen)) = (&link.unschedulable, &link.seen) {
+            let mut seen = seen.clone();
+            seen.phase = PodPhase::Failed(failure.clone());
+            self.tell(Event::Pod(seen));
+        }
+    }
+
+    /// Checks an announcement: the slot's own token, for the first time, of the pod waited for.
+    pub(super) fn announced(&mut self, slot: &PodName, token: &str, address: IpAddr) -> bool {
+        let Some(known) = self.tokens.get_mut(slot) else {
+            return false;
+        };
+        if !known.redeem(token) {
+            return false;
+        }
+        match known.pod.clone() {
+            Some(uid) => self.listens(&uid, address),
+            None => {
+                known.early = Some(address);
+                true
+            }
+        }
+    }
+
+    /// A pod said that it listens: dial it at once.
+    pub(super) fn listens(&mut self, uid: &Uid, address: IpAddr) -> bool {
+        let Some(link) = self.links.get_mut(uid) else {
+            return false;
+        };
+        if !link.is_awaited() {
+            return false;
+        }
+        let asked = link.asked;
+        link.address.get_or_insert(address);
+        link.stop_knocking();
+        self.phase("listening", asked);
+        self.consider_knocking(uid);
+        true
+    }
+
+    /// Knocks at a pod that nobody has heard of yet, as soon as it is known where it is.
+    fn consider_knocking(&mut self, uid: &Uid) {
+        let Some(link) = self.links.get_mut(uid) else {
+            return;
+        };
+        if !link.is_awaited() {
+            link.stop_knocking();
+            return;
+        }
+        let service = self.services.get(link.name.as_str());
+        let Some(target) = link.target(self.connect, service, &self.namespace) else {
+            return;
+        };
+        if link.is_knocked_at() {
+            return;
+        }
+        let channel = link.channel.insert(target.channel()).clone();
+        let (messages, uid) = (self.messages.clone(), uid.clone());
+        let task = tokio::spawn(async move {
+            knock(channel).await;
+            let _ = messages.send(Message::Knocked(uid));
+        });
+        link.knock_with(task.abort_handle());
+    }
+
+    /// A pod answered.
+    pub(super) fn knocked(&mut self, uid: &Uid) {
+        let Some(link) = self.links.get_mut(uid) else {
+            return;
+        };
+        link.stop_knocking();
+        if std::mem::replace(&mut link.answered, true) {
+            return;
+        }
+        let (name, asked) = (link.name.clone(), link.asked);
+        self.phase("ready", asked);
+        // The token is spent or too late from here on.
+        let token = self
+            .tokens
+            .get(&name)
+            .filter(|token| token.pod.as_ref() == Some(uid));
+        let attempt = token.map(|token| token.attempt);
+        if attempt.is_some() {
+            self.tokens.remove(&name);
+        }
+        self.tell(Event::Ready {
+            name,
+            uid: uid.clone(),
+            attempt: None,
+        });
+        tracing::debug!(pod = %uid, ?attempt, "a pod answers");
+    }
+
+    fn pods_named(&self, name: &str) -> Vec<Uid> {
+        let named = self
+            .links
+            .iter()
+            .filter(|(_, link)| link.name.as_str() == name);
+        named.map(|(uid, _)| uid.clone()).collect()
+    }
+
+    /// Somebody deleted the service of a pod that is there.
+    fn restore_service(&mut self, name: &str) {
+        let in_use = self.links.values().any(|link| {
+            link.name.as_str() == name
+                && link.seen.as_ref().is_some_and(|seen| {
+                    matches!(seen.phase, PodPhase::Ready | PodPhase::Starting(_))
+                })
+        });
+        let Some(Ok(templates)) = &self.templates else {
+            return;
+        };
+        if !in_use || !self.creator.services || self.pool.is_draining() {
+            return;
+        }
+        for link in self
+            .links
+            .values_mut()
+            .filter(|link| link.name.as_str() == name)
+        {
+            link.channel = None;
+        }
+        let (creator, templates, name) = (self.creator.clone(), templates.clone(), name.to_owned());
+        tokio::spawn(async move { creator.make_service(&name, &templates).await });
+    }
+}

@@ -1,0 +1,106 @@
+//! From what is asked for and configured to what the pool knows as a function.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use runner_cluster::fingerprint;
+use runner_config::{Configuration, PodSettings};
+use runner_core::{Function, ImageReference};
+use runner_pool::Settings;
+use runner_registry::ImageMetadata;
+use tokio::sync::watch;
+
+/// Beyond this many images the memory of entrypoints starts afresh; the registry's own remains.
+const REMEMBERED: usize = 10_000;
+
+/// Makes the pool's functions, and remembers what their pods will need.
+#[derive(Clone)]
+pub(super) struct Functions {
+    configuration: Configuration,
+    revision: watch::Receiver<u64>,
+    defaults: Settings,
+    /// What was inspected, by the pinned image that a pod is created with later.
+    inspected: Arc<Mutex<HashMap<ImageReference, Arc<ImageMetadata>>>>,
+}
+
+// === impl Functions ===
+
+impl Functions {
+    pub(super) fn new(configuration: Configuration, defaults: Settings) -> Self {
+        let revision = configuration.watch();
+        Self {
+            configuration,
+            revision,
+            defaults,
+            inspected: Arc::default(),
+        }
+    }
+
+    /// The function a caller asks for.
+    pub(super) fn of_request(
+        &self,
+        function: &Function,
+        metadata: &Arc<ImageMetadata>,
+    ) -> Arc<runner_pool::Function> {
+        // With a constraint, the tag that it selected is what may move.
+        let selected = match (&function.tag, metadata.reference.tag()) {
+            (Some(_), Some(tag)) if function.image.digest().is_none() => function.image.at_tag(tag),
+            _ => function.image.clone(),
+        };
+        self.of_image(&selected, metadata)
+    }
+
+    /// The function of an image as it is.
+    pub(super) fn of_image(
+        &self,
+        image: &ImageReference,
+        metadata: &Arc<ImageMetadata>,
+    ) -> Arc<runner_pool::Function> {
+        let settings = self.settings(image);
+        let function = runner_pool::Function::new(image, metadata.digest.clone(), settings);
+        let mut inspected = self.lock();
+        if inspected.len() >= REMEMBERED {
+            inspected.clear();
+        }
+        if !inspected.contains_key(&**function.image()) {
+            inspected.insert((**function.image()).clone(), Arc::clone(metadata));
+        }
+        Arc::new(function)
+    }
+
+    /// What was inspected when the function was asked for.
+    pub(super) fn inspected(&self, image: &ImageReference) -> Option<Arc<ImageMetadata>> {
+        self.lock().get(image).cloned()
+    }
+
+    /// What configuration says about a function's pods.
+    pub(super) fn configured(&self, image: &ImageReference) -> PodSettings {
+        self.configuration.table().pod_settings(image)
+    }
+
+    fn settings(&self, image: &ImageReference) -> Settings {
+        // Before the table: a newer table with an older number is corrected by the next request,
+        // the other way round it would stay wrong.
+        let generation = *self.revision.borrow() + 1;
+        let configured = self.configured(image);
+        let count = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+        Settings {
+            max_pods: configured.max_pods.map_or(self.defaults.max_pods, count),
+            max_waitlist: configured
+                .max_queue
+                .map_or(self.defaults.max_waitlist, count),
+            ttl: configured.time_to_live.unwrap_or(self.defaults.ttl),
+            overrides: fingerprint(configured.overrides.as_deref()),
+            generation,
+            ..self.defaults
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ImageReference, Arc<ImageMetadata>>> {
+        self.inspected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

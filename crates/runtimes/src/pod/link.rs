@@ -1,0 +1,169 @@
+//! What the driver knows of one pod beside the pool: where it is and how it is reached.
+
+use std::{net::IpAddr, time::Instant};
+
+use runner_cluster::{ServiceSeen, Sighting};
+use runner_pool::{Observed, PodFailure, PodName, PodPhase};
+use tokio::task::AbortHandle;
+use tonic::transport::Channel;
+
+use super::connection::{Connect, Target};
+
+/// One pod, by its uid.
+pub(super) struct Link {
+    pub(super) name: PodName,
+    /// When this process asked for it; none: somebody else did.
+    pub(super) asked: Option<Instant>,
+    /// As the watch showed it last.
+    pub(super) seen: Option<Observed>,
+    pub(super) address: Option<IpAddr>,
+    pub(super) unschedulable: Option<PodFailure>,
+    pub(super) scheduled: bool,
+    pub(super) answered: bool,
+    pub(super) served: bool,
+    pub(super) channel: Option<Channel>,
+    knocking: Option<AbortHandle>,
+}
+
+// === impl Link ===
+
+impl Link {
+    pub(super) fn new(name: PodName, asked: Option<Instant>) -> Self {
+        Self {
+            name,
+            asked,
+            seen: None,
+            address: None,
+            unschedulable: None,
+            scheduled: false,
+            answered: false,
+            served: false,
+            channel: None,
+            knocking: None,
+        }
+    }
+
+    /// Takes in what the watch shows.
+    pub(super) fn update(&mut self, sighting: &Sighting) {
+        self.address = sighting.address.or(self.address);
+        self.unschedulable.clone_from(&sighting.unschedulable);
+        self.seen = Some(sighting.observed.clone());
+    }
+
+    /// Whether it is worth knocking: nobody has answered, and Kubernetes does not say so either.
+    pub(super) fn is_awaited(&self) -> bool {
+        let starting = match &self.seen {
+            Some(seen) => matches!(seen.phase, PodPhase::Starting(_)),
+            None => true,
+        };
+        !self.answered && starting
+    }
+
+    /// Where to dial, if that is known.
+    pub(super) fn target(
+        &self,
+        connect: Connect,
+        service: Option<&ServiceSeen>,
+        namespace: &str,
+    ) -> Option<Target> {
+        let own = self.address.map(|address| Target {
+            address,
+            authority: None,
+        });
+        let by_service = service.and_then(|service| {
+            Some(Target {
+                address: service.cluster_ip?,
+                authority: Some(format!(
+                    "http://{}.{namespace}.svc.cluster.local:{}",
+                    service.name,
+                    runner_cluster::PORT
+                )),
+            })
+        });
+        let ready = matches!(&self.seen, Some(seen) if matches!(seen.phase, PodPhase::Ready));
+        match connect {
+            Connect::Pod => own,
+            Connect::Service => by_service,
+            Connect::Auto if ready => by_service.or(own),
+            Connect::Auto => own,
+        }
+    }
+
+    pub(super) fn is_knocked_at(&self) -> bool {
+        self.knocking.is_some()
+    }
+
+    pub(super) fn knock_with(&mut self, task: AbortHandle) {
+        if let Some(earlier) = self.knocking.replace(task) {
+            earlier.abort();
+        }
+    }
+
+    pub(super) fn stop_knocking(&mut self) {
+        if let Some(task) = self.knocking.take() {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.stop_knocking();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service() -> ServiceSeen {
+        ServiceSeen {
+            name: "fn-1".to_owned(),
+            uid: "s1".to_owned(),
+            cluster_ip: Some([198, 19, 0, 1].into()),
+        }
+    }
+
+    fn link(ready: bool) -> Link {
+        let mut link = Link::new("fn-1".into(), None);
+        link.address = Some([198, 18, 0, 7].into());
+        let status = if ready { "True" } else { "False" };
+        let pod = format!(
+            r#"{{"metadata": {{"name": "fn-1", "uid": "u1", "resourceVersion": "1"}},
+                "spec": {{"containers": [{{"name": "function", "image": "ghcr.io/x/fn:v1"}}]}},
+                "status": {{"conditions": [{{"type": "Ready", "status": "{status}"}}]}}}}"#
+        );
+        let sighting = runner_cluster::observe(&serde_json::from_str(&pod).unwrap()).unwrap();
+        link.update(&sighting);
+        link
+    }
+
+    #[test]
+    fn a_pod_is_reached_directly_until_its_service_can_be() {
+        let dialled = |ready, connect, service: Option<&ServiceSeen>| {
+            link(ready)
+                .target(connect, service, "fns")
+                .map(|target| target.address.to_string())
+        };
+        let own = Some("198.18.0.7".to_owned());
+        let of_service = Some("198.19.0.1".to_owned());
+        let service = service();
+        assert_eq!(dialled(false, Connect::Auto, Some(&service)), own);
+        assert_eq!(dialled(true, Connect::Auto, Some(&service)), of_service);
+        assert_eq!(dialled(true, Connect::Auto, None), own);
+        assert_eq!(dialled(true, Connect::Pod, Some(&service)), own);
+        assert_eq!(dialled(false, Connect::Service, Some(&service)), of_service);
+        assert_eq!(dialled(false, Connect::Service, None), None);
+    }
+
+    #[test]
+    fn requests_through_a_service_carry_its_name() {
+        let target = link(true)
+            .target(Connect::Service, Some(&service()), "fns")
+            .unwrap();
+        assert_eq!(
+            target.authority.as_deref(),
+            Some("http://fn-1.fns.svc.cluster.local:9446")
+        );
+    }
+}

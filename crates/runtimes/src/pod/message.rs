@@ -1,0 +1,65 @@
+//! What the driver is told, and what it tells those who wait.
+
+use std::{
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use runner_cluster::CreateOutcome;
+use runner_core::EvaluationError;
+use runner_pool::{Create, Event, Function, PodName, RequestId, Snapshot, Uid, Waited};
+use tokio::sync::{mpsc, oneshot};
+use tonic::transport::Channel;
+
+/// Something for the driver to take in.
+pub(super) enum Message {
+    /// A caller wants a function evaluated.
+    Request {
+        id: RequestId,
+        function: Arc<Function>,
+        deadline: Instant,
+        reply: mpsc::UnboundedSender<Verdict>,
+    },
+    /// Something the pool must know, as it is.
+    Event(Event),
+    /// An attempt to create a pod came to an end.
+    Created {
+        create: Create,
+        outcome: CreateOutcome,
+    },
+    /// A pod announced itself.
+    Announced {
+        slot: String,
+        token: String,
+        address: IpAddr,
+        reply: oneshot::Sender<bool>,
+    },
+    /// A pod answered when it was knocked at.
+    Knocked(Uid),
+    /// A pod was probed.
+    Probed {
+        name: PodName,
+        uid: Uid,
+        answers: bool,
+    },
+    /// A pod had no node this long ago.
+    CheckSchedule(Uid),
+    Drain(Duration),
+    Snapshot(oneshot::Sender<Snapshot>),
+}
+
+/// What becomes of a request.
+pub(super) enum Verdict {
+    Assigned(Assigned),
+    Rejected(EvaluationError),
+}
+
+/// A pod to go to.
+pub(super) struct Assigned {
+    pub(super) name: PodName,
+    pub(super) pod: Uid,
+    pub(super) channel: Channel,
+    pub(super) waited: Waited,
+    pub(super) since: Instant,
+}
