@@ -14,6 +14,7 @@ fn refuses(flags: &[String]) -> Ended {
         "--port=0",
         "--listen-address=127.0.0.1",
         "--log-format=json",
+        "--disable-runtimes=pod",
     ];
     all.extend(flags.iter().map(String::as_str));
     let ended = Runner::refuses(&all);
