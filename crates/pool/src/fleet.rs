@@ -153,6 +153,7 @@ impl Fleet {
     /// The tag points at another digest now. Whoever names this digest himself is not concerned.
     pub(crate) fn supersede(&mut self) {
         self.superseded = !self.pinned;
+        self.wants_one &= self.pinned;
     }
 
     /// Cancels appointments of a fleet that has nothing left.

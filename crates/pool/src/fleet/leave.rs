@@ -126,7 +126,9 @@ impl Fleet {
         if pod.current && matches!(pod.life, Life::Creating | Life::Starting | Life::Suspect) {
             return early;
         }
-        let kept = pod.reclaim_after.unwrap_or(pod.born + settings.ttl);
+        // What this process wrote holds even before the watch shows it.
+        let kept = pod.reclaim_after.max(pod.asked.map(|(value, _)| value));
+        let kept = kept.unwrap_or(pod.born + settings.ttl);
         let used = pod
             .last_used
             .map_or(kept, |used| (used + settings.ttl).max(kept));
