@@ -42,7 +42,7 @@ impl FunctionPod {
         Self::create_with(stage, name, pod(stage, name, image, entrypoint, injection)).await
     }
 
-    /// The same with a pull secret; pulled anew even where the node has the image.
+    /// The same with a pull secret.
     pub async fn create_private(
         stage: &Stage,
         name: &str,
@@ -52,7 +52,6 @@ impl FunctionPod {
     ) -> Self {
         let mut pod = pod(stage, name, image, entrypoint, Injection::InitContainer);
         pod["spec"]["imagePullSecrets"] = json!([{"name": secret}]);
-        pod["spec"]["containers"][0]["imagePullPolicy"] = json!("Always");
         Self::create_with(stage, name, pod).await
     }
 
@@ -212,6 +211,8 @@ fn pod(stage: &Stage, name: &str, image: &str, entrypoint: &[&str], injection: I
             "containers": [{
                 "name": "function",
                 "image": image,
+                // The node may have another image of that tag, or one it got with a password.
+                "imagePullPolicy": "Always",
                 "command": [format!("{program}/wrapper-server")],
                 "args": arguments,
                 "ports": [{"containerPort": PORT}],
