@@ -165,7 +165,7 @@ mod tests {
             (row(10, 9, Goal::AtLeast(0.9)), Some(true)),
             (row(10, 8, Goal::AtLeast(0.9)), Some(false)),
             (
-                row(10, 12, Goal::Over(Duration::from_millis(2))),
+                row(10, 11, Goal::Over(Duration::from_millis(2))),
                 Some(true),
             ),
             (
