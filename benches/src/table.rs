@@ -162,8 +162,8 @@ mod tests {
         for (row, reached) in [
             (row(10, 5, Goal::AtMost(0.5)), Some(true)),
             (row(10, 6, Goal::AtMost(0.5)), Some(false)),
-            (row(10, 9, Goal::AtLeast(0.9)), Some(true)),
-            (row(10, 8, Goal::AtLeast(0.9)), Some(false)),
+            (row(10, 9, Goal::AtLeast(0.8)), Some(true)),
+            (row(10, 7, Goal::AtLeast(0.8)), Some(false)),
             (
                 row(10, 11, Goal::Over(Duration::from_millis(2))),
                 Some(true),
