@@ -147,7 +147,7 @@ async fn with_every_runtime_disabled_it_starts_warns_and_finds_nothing() {
         .flag("--disable-runtimes=exec,pod")
         .start()
         .await;
-    let warning = runner.logged("every runtime is disabled").await;
+    let warning = runner.logged("no runtime is enabled").await;
     assert_eq!(warning["level"], "warn");
     let client = runner.client().await;
     for request in [Request::of("cat"), Request::image("anything")] {
