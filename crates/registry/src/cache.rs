@@ -135,7 +135,7 @@ where
         let (entries, metrics) = (self.entries.clone(), self.metrics.clone());
         let (ttl, clock) = (self.ttl, self.clock);
         tokio::spawn(async move {
-            let later = |wait: Duration| millis(clock.elapsed() + wait);
+            let later = |wait: Duration| millis(clock.elapsed().saturating_add(wait));
             match load.await {
                 Ok(found) if entry.outcome.as_ref() == Ok(&found) => {
                     entry.check_at.store(later(ttl), Ordering::Relaxed);
@@ -168,7 +168,7 @@ where
     }
 
     fn later(&self, wait: Duration) -> u64 {
-        millis(self.clock.elapsed() + wait)
+        millis(self.clock.elapsed().saturating_add(wait))
     }
 }
 
