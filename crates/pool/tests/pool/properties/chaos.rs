@@ -65,8 +65,6 @@ struct Known {
     deleting: bool,
     /// The pool asked for its deletion and has not heard that it failed.
     asked: Option<Time>,
-    /// For being no good.
-    given_up: bool,
 }
 
 impl Chaos {
@@ -371,7 +369,8 @@ impl Chaos {
             Some(attempt) if token % 4 > 0 => self.announce_pod(&uid, attempt),
             _ => {
                 let name = self.pods[&uid].name.clone();
-                let attempt = Attempt(token as u64);
+                // One that nobody was given.
+                let attempt = Attempt(1_000_000 + token as u64);
                 if self.pods[&uid].attempt != Some(attempt) {
                     self.send(Event::Ready {
                         name,
@@ -699,17 +698,21 @@ impl Chaos {
                 && pod.template == current
                 && !pod.failed
                 && !pod.deleting
-                && !pod.given_up
                 && !abandoned.contains(*uid)
         });
-        let asked = self
-            .creates
-            .iter()
-            .filter(|other| self.index(&other.function) == function && other.template == current);
+        // A call for a name that is taken by now will be refused.
+        let taken = |name: &PodName| self.pods.values().any(|pod| pod.name == *name);
+        let asked = self.creates.iter().filter(|other| {
+            self.index(&other.function) == function
+                && other.template == current
+                && !taken(&other.name)
+        });
         let most = self.functions[function].settings().max_pods;
+        let (live, asked) = (live.count(), asked.count());
         assert!(
-            live.count() + asked.count() < most,
-            "more pods than the maximum"
+            live + asked < most,
+            "more pods than the maximum: {:#?}",
+            self.pool
         );
         self.creates.push(create);
     }
@@ -748,7 +751,6 @@ impl Chaos {
             assert!(pod.failed);
         }
         pod.asked = Some(self.now);
-        pod.given_up = matches!(delete.why, Leave::Lost | Leave::TooSlow | Leave::Failed);
         self.deletes.push(delete);
     }
 
@@ -793,7 +795,6 @@ impl Known {
             failed: false,
             deleting: false,
             asked: None,
-            given_up: false,
         }
     }
 }
