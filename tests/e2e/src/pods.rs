@@ -8,7 +8,12 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{Stage, wait::LIMIT};
+use tokio::net::TcpStream;
+
+use crate::{
+    Stage,
+    wait::{LIMIT, eventually},
+};
 
 const PORT: u16 = 9446;
 
@@ -91,12 +96,18 @@ impl FunctionPod {
         &self.address
     }
 
-    /// Waits until the kubelet says that it is ready.
+    /// Waits until the kubelet says that it is ready, and its service leads to it: kube-proxy hears
+    /// of that later and refuses connections until then.
     pub async fn ready(&self) -> Pod {
         let ready = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
             pod.is_some_and(|pod| condition(pod, "Ready").as_deref() == Some("True"))
         });
-        self.within_limit("ready", ready).await
+        let pod = self.within_limit("ready", ready).await;
+        eventually("a service with an endpoint", async || {
+            TcpStream::connect(&self.address).await.is_ok()
+        })
+        .await;
+        pod
     }
 
     /// Waits until its containers run.
