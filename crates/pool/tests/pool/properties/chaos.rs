@@ -755,7 +755,7 @@ impl Chaos {
     }
 
     /// What must hold between events.
-    fn check_rest(&self) {
+    fn check_rest(&mut self) {
         let snapshot = self.pool.snapshot(self.now);
         assert_eq!(self.pool.outstanding(), self.requests.len());
         let mut held = 0;
@@ -776,6 +776,16 @@ impl Chaos {
             );
         }
         assert_eq!(held, self.requests.len(), "places and requests differ");
+        // What a pod had is taken back when it is given up.
+        let pods = snapshot
+            .functions
+            .into_iter()
+            .flat_map(|function| function.pods);
+        for pod in pods.filter(|pod| pod.state == PodState::Abandoned) {
+            if let Some(uid) = pod.uid {
+                self.give_back(&uid);
+            }
+        }
     }
 }
 
