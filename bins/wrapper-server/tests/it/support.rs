@@ -9,7 +9,7 @@ mod gate;
 #[path = "../../../function-runner/tests/it/support/held.rs"]
 #[allow(dead_code, reason = "the runner's tests use all of it")]
 mod held;
-mod memory_limit;
+mod pod_limit;
 mod programs;
 mod root;
 mod setup;
@@ -17,7 +17,7 @@ mod wrapper;
 
 pub use client::{Answer, Client, Request, error_of, list_of};
 pub use gate::{Gate, exists};
-pub use memory_limit::MemoryLimit;
+pub use pod_limit::PodLimit;
 pub use programs::{repository, set_label, set_namespace, wrapper_for, wrapper_server};
 pub use root::Root;
 pub use setup::Setup;

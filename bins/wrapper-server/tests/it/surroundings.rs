@@ -2,9 +2,7 @@
 
 use tonic::Code;
 
-use crate::support::{
-    LIST, MemoryLimit, Request, Root, Setup, error_of, list_of, log_of, set_label,
-};
+use crate::support::{LIST, PodLimit, Request, Root, Setup, error_of, list_of, log_of, set_label};
 
 const WRAPPER: &str = "/wrapper-server";
 
@@ -63,7 +61,7 @@ async fn nothing_needs_a_root_that_can_be_written_to() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_of_five_megabytes_pass_through_a_pod_of_64() {
-    let limit = MemoryLimit::of(64 << 20);
+    let limit = PodLimit::memory(64 << 20);
     let script = "list=$(cat); case $list in *greedy*) exec tail < /dev/zero;; esac; printf '%s\n' \"$list\"";
     let wrapper = Setup::script(script).under(limit.enter()).start().await;
     let client = wrapper.client().await;
@@ -81,4 +79,32 @@ async fn lists_of_five_megabytes_pass_through_a_pod_of_64() {
     let error = error_of(client.send(greedy).await, Code::Internal);
     assert_eq!(error.reason(), runner_core::Reason::FunctionFailed);
     assert_eq!(list_of(client.call("cat").await), LIST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_of_one_core_runs_one_function_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = format!(
+        "list=$(cat; echo .); mkdir {0} || echo overlap >&2; sleep 0.05; rmdir {0}; \
+         printf %s \"${{list%.}}\"",
+        directory.path().join("busy").display()
+    );
+    let overlaps = async |setup: Setup| {
+        let wrapper = setup.start().await;
+        let client = wrapper.client().await;
+        let calls = (0..8).map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.call("fn").await })
+        });
+        let mut overlaps = 0;
+        for call in calls.collect::<Vec<_>>() {
+            overlaps += log_of(call.await.unwrap()).matches("overlap").count();
+        }
+        overlaps
+    };
+    let limit = PodLimit::one_core();
+    let limited = Setup::script(&script).under(limit.enter());
+    assert_eq!(overlaps(limited).await, 0);
+    let free = Setup::script(&script).flag("--max-parallel=4");
+    assert_ne!(overlaps(free).await, 0);
 }
