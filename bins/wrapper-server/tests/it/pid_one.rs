@@ -1,6 +1,6 @@
 //! The duties of the first process of a pod.
 
-use std::{fs, process::Command};
+use std::{fs, net::TcpStream, process::Command};
 
 use rustix::process::Signal;
 use tonic::Code;
@@ -55,7 +55,10 @@ async fn a_signal_lets_running_evaluations_finish_and_new_ones_not_start() {
         let refused = client.call("fn").await.unwrap_err();
         let refusals = [Code::Unavailable, Code::Cancelled];
         assert!(refusals.contains(&refused.code()), "{refused:?}");
-        assert!(std::net::TcpStream::connect(wrapper.address).is_err());
+        eventually("new connections are refused", || {
+            TcpStream::connect(wrapper.address).err()
+        })
+        .await;
         gate.open();
         assert_eq!(list_of(running.await.unwrap()), LIST);
         assert_eq!(gate.holds(1).await.len(), 1);
