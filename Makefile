@@ -5,7 +5,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export RUST_BACKTRACE ?= 0
 
-.PHONY: help run serve setup test test-fast test-cluster lint bench fuzz fmt testbed-up testbed-down
+.PHONY: help run serve setup test test-fast test-cluster lint bench fmt testbed-up testbed-down
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

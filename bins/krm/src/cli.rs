@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{eval, failure::Failure, functions};
+use crate::{eval, failure::Failure, functions, image};
 
 /// Run KRM functions over packages of Kubernetes resources.
 #[derive(Debug, Parser)]
@@ -16,6 +16,7 @@ pub struct Cli {
 enum Command {
     Eval(eval::Eval),
     Functions(functions::Functions),
+    Image(image::Image),
 }
 
 // === impl Cli ===
@@ -29,6 +30,7 @@ impl Cli {
         match self.command {
             Command::Eval(eval) => eval.run(),
             Command::Functions(functions) => functions.run(),
+            Command::Image(image) => image.run(),
         }
     }
 }

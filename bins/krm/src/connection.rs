@@ -7,9 +7,12 @@ use std::{error::Error, time::Duration};
 
 use bytes::Bytes;
 use clap::Args;
-use runner_proto::evaluator::{
-    EvaluateFunctionRequest, EvaluateFunctionResponse,
-    function_evaluator_client::FunctionEvaluatorClient,
+use runner_proto::{
+    evaluator::{
+        EvaluateFunctionRequest, EvaluateFunctionResponse,
+        function_evaluator_client::FunctionEvaluatorClient,
+    },
+    status::{HEADER_ROOM, OWN_AGENT},
 };
 use tonic::{
     Request,
@@ -113,8 +116,9 @@ impl Connection {
         }
         let endpoint = endpoint
             .connect_timeout(self.timeout.min(Duration::from_secs(10)))
-            .user_agent(concat!("krm/", env!("CARGO_PKG_VERSION")))
-            .map_err(|error| bad(&error))?;
+            .user_agent(format!("{OWN_AGENT}{} krm", env!("CARGO_PKG_VERSION")))
+            .map_err(|error| bad(&error))?
+            .http2_max_header_list_size(HEADER_ROOM);
         match tls {
             None => Ok(endpoint),
             Some(tls) => endpoint

@@ -5,6 +5,7 @@ mod connection;
 mod eval;
 mod failure;
 mod functions;
+mod image;
 mod list;
 mod merge;
 mod package;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use runner_process::{Program, Surroundings};
+use rustix::fs::{Access, access};
 
 /// Variables of ours, which a function never sees.
 pub(crate) const OWN_VARIABLES: &str = "KRM_WRAPPER_";
@@ -71,6 +72,9 @@ fn executable(path: &Path) -> Result<(), BadEntrypoint> {
         Ok(found) if found.is_dir() => refused("it is a directory"),
         Ok(found) if found.permissions().mode() & 0o111 == 0 => {
             refused("its mode does not allow it")
+        }
+        Ok(_) if access(path, Access::EXEC_OK).is_err() => {
+            refused("its mode does not allow this user")
         }
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -182,9 +182,11 @@ impl Reconciler {
             }
             watcher::Event::Apply(object) => {
                 changed.insert(declare::source(&object), self.admit(object));
+                self.recover();
             }
             watcher::Event::Delete(object) => {
                 changed.insert(declare::source(&object), None);
+                self.recover();
             }
         }
     }
@@ -291,6 +293,7 @@ impl Reconciler {
         }
     }
 
+    /// Called when events come: a watch can begin again without a new list.
     fn recover(&mut self) {
         if self.trouble.take().is_some() {
             tracing::info!(
@@ -298,7 +301,9 @@ impl Reconciler {
                 "FunctionConfig objects are followed again"
             );
         }
-        self.progress.send_replace(Progress::InStep);
+        self.progress.send_if_modified(|progress| {
+            std::mem::replace(progress, Progress::InStep) != Progress::InStep
+        });
     }
 }
 

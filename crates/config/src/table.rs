@@ -19,10 +19,13 @@ pub use rows::{Row, Runtime};
 pub struct Table {
     /// By registry, then by repository: an image's two parts are looked up as they are, without
     /// joining them into a new text.
-    functions: HashMap<Box<str>, HashMap<Box<str>, Function>>,
+    functions: Map<Map<Function>>,
     warm: Vec<ImageReference>,
     problems: Vec<Problem>,
 }
+
+/// Keys come from operators, who gain nothing by collisions, so the hash may be a fast one.
+type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
 /// A binary that stands for one image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub struct Executable {
 /// What is known of one repository.
 #[derive(Debug, Default)]
 struct Function {
+    /// The object that speaks for it, if one does.
+    owner: Option<Source>,
     binaries: ByVersion<Arc<Executable>>,
     /// From an object: settings of every tag.
     pods: Option<Pods>,

@@ -65,6 +65,18 @@ fn objects_are_taken_or_refused_as_they_always_were() {
 }
 
 #[test]
+fn the_files_to_install_are_current() {
+    for (name, text) in crd_documents() {
+        let file = format!("{}/../../deploy/crds/{name}", env!("CARGO_MANIFEST_DIR"));
+        let found = std::fs::read_to_string(file).unwrap_or_default();
+        assert!(
+            found == text,
+            "deploy/crds/{name} is not current: run `cargo xtask crds`"
+        );
+    }
+}
+
+#[test]
 fn schemas_are_structural() {
     for (kind, schema) in schemas() {
         let flaws = check_structure(&schema);

@@ -17,8 +17,8 @@ pub enum Event {
     Done {
         /// Which request.
         request: RequestId,
-        /// The pod it was assigned to: a report about an assignment that was replaced counts for
-        /// nothing.
+        /// The pod it was assigned to. That a pod was lost which the request has left already is
+        /// no news; that such a pod answered all the same ends the request.
         pod: Uid,
         /// How it ended.
         outcome: Outcome,

@@ -153,6 +153,7 @@ impl Fleet {
     /// The tag points at another digest now. Whoever names this digest himself is not concerned.
     pub(crate) fn supersede(&mut self) {
         self.superseded = !self.pinned;
+        self.wants_one &= self.pinned;
     }
 
     /// Cancels appointments of a fleet that has nothing left.
@@ -176,7 +177,9 @@ impl Fleet {
         }
         if changed {
             self.backoff.reset();
-            self.wants_one |= had && !self.superseded && self.census().live == 0;
+            // What a function known by its pods alone overrides is not known: its successor waits for
+            // the first request.
+            self.wants_one |= had && !self.adopted && !self.superseded && self.census().live == 0;
         }
         for at in 0..self.pods.len() {
             self.plan(at, step);

@@ -8,7 +8,8 @@ use std::{
 use runner_core::{EvaluationError, Reason};
 
 use crate::{
-    Action, Counters, Event, Function, Limits, Observed, PodName, PodPhase, Request, Time, Uid,
+    Action, Counters, Event, Function, Limits, Observed, Outcome, PodName, PodPhase, Request,
+    RequestId, Time, Uid,
     agenda::Due,
     fleet::{Fleet, FleetId},
     ledger::{Ledger, Place, Step},
@@ -52,35 +53,12 @@ impl Pool {
         let out = actions;
         match event {
             Event::Request(request) => self.request(now, &request, out),
-            Event::Cancel(request) => {
-                if let Some(held) = self.ledger.requests.remove(&request) {
-                    self.with(held.fleet, now, out, |fleet, step| {
-                        step.unschedule(request, &held);
-                        fleet.cancel(request, held.place, step);
-                    });
-                }
-            }
+            Event::Cancel(request) => self.cancel(now, request, out),
             Event::Done {
                 request,
                 pod,
                 outcome,
-            } => {
-                let Some(held) = self.ledger.requests.get(&request) else {
-                    return;
-                };
-                let Place::On(key, _) = held.place else {
-                    return;
-                };
-                self.with(held.fleet, now, out, |fleet, step| {
-                    if fleet
-                        .pods
-                        .iter()
-                        .any(|known| known.key == key && known.is_uid(&pod))
-                    {
-                        fleet.done(request, key, &outcome, step);
-                    }
-                });
-            }
+            } => self.done(now, request, &pod, &outcome, out),
             Event::Created {
                 name,
                 attempt,
@@ -197,6 +175,48 @@ impl Pool {
         }
         let id = self.fleet_of(now, &request.function, out);
         self.with(id, now, out, |fleet, step| fleet.arrive(request, step));
+    }
+
+    fn cancel(&mut self, now: Time, request: RequestId, out: &mut Vec<Action>) {
+        if let Some(held) = self.ledger.requests.remove(&request) {
+            self.with(held.fleet, now, out, |fleet, step| {
+                step.unschedule(request, &held);
+                fleet.cancel(request, held.place, step);
+            });
+        }
+    }
+
+    fn done(
+        &mut self,
+        now: Time,
+        request: RequestId,
+        pod: &Uid,
+        outcome: &Outcome,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(held) = self.ledger.requests.get(&request) else {
+            return;
+        };
+        let (id, place) = (held.fleet, held.place);
+        let assigned = match place {
+            Place::On(key, _) => self.fleets.get(&id).and_then(|fleet| {
+                fleet
+                    .pods
+                    .iter()
+                    .find(|known| known.key == key && known.is_uid(pod))
+            }),
+            Place::Queued(_) => None,
+        };
+        match (assigned.map(|known| known.key), outcome) {
+            (Some(key), _) => {
+                self.with(id, now, out, |fleet, step| {
+                    fleet.done(request, key, outcome, step)
+                });
+            }
+            // The pod was given up and answered after all: the caller has what he wants.
+            (None, Outcome::Answered) => self.cancel(now, request, out),
+            (None, Outcome::PodLost { .. }) => {}
+        }
     }
 
     /// The fleet of a function somebody asked for, which is now what its tag points at.

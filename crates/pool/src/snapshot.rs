@@ -153,13 +153,14 @@ impl PodStatus {
 impl PodState {
     fn of(pod: &Pod) -> Self {
         match (&pod.parting, pod.life) {
-            (Parting::Asked(_) | Parting::Conflicted(_) | Parting::Seen, _) => Self::Deleting,
-            (_, Life::Creating) => Self::Creating,
-            (_, Life::Starting) => Self::Starting,
-            (_, Life::Ready) => Self::Ready,
-            (_, Life::Suspect) => Self::Suspect,
+            (Parting::Seen, _) => Self::Deleting,
             (_, Life::Abandoned(_)) => Self::Abandoned,
             (_, Life::Failed) => Self::Failed,
+            (Parting::Asked(_) | Parting::Conflicted(_), _) => Self::Deleting,
+            (Parting::No, Life::Creating) => Self::Creating,
+            (Parting::No, Life::Starting) => Self::Starting,
+            (Parting::No, Life::Ready) => Self::Ready,
+            (Parting::No, Life::Suspect) => Self::Suspect,
         }
     }
 }

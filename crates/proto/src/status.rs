@@ -14,6 +14,12 @@ use tonic_types::{ErrorDetails, StatusExt};
 /// The `domain` of every `ErrorInfo` this project sends.
 pub const DOMAIN: &str = "fn.kpt.dev";
 
+/// What our own clients call themselves, having made room for [`HEADER_ROOM`] bytes of headers.
+pub const OWN_AGENT: &str = "krm-function-runner/";
+
+/// What a client must take to be told as much as Go's clients are.
+pub const HEADER_ROOM: u32 = 512 << 10;
+
 /// The gRPC code a client sees for a reason.
 #[must_use]
 pub fn code(reason: Reason) -> Code {
@@ -33,10 +39,18 @@ pub fn code(reason: Reason) -> Code {
     }
 }
 
-/// The status to send for an error. Of very long texts the middle is cut out.
+/// The status to send for an error to a client we know nothing of. Of long texts the middle is cut
+/// out.
 #[must_use]
 pub fn encode(error: &EvaluationError) -> Status {
-    fit::fit(error, whole)
+    encode_for(error, "")
+}
+
+/// The status to send for an error to a client that calls itself so: the longer the headers it
+/// takes, the more is said.
+#[must_use]
+pub fn encode_for(error: &EvaluationError, user_agent: &str) -> Status {
+    fit::fit(error, fit::room(user_agent), whole)
 }
 
 fn whole(error: &EvaluationError) -> Status {

@@ -26,6 +26,7 @@ pub(crate) use token::TokenRequest;
 /// Images of this place are public: a private registry's credentials are not for them.
 const PUBLIC_CATALOG: &str = "gcr.io/kpt-fn/";
 const HELD_AT_MOST: u64 = 1_000;
+const LONGEST_HELD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Who we are, as one request says it. Not printable: it holds secrets.
 pub(crate) enum Authorization {
@@ -171,7 +172,8 @@ fn key(target: &Target<'_>) -> (String, String) {
     )
 }
 
-/// A little earlier than the server says, so that a token does not expire on its way.
+/// A little earlier than the server says, so that a token does not expire on its way; and no later
+/// than a clock can be moved, whatever the server says.
 fn expiry(lifetime: Duration) -> Instant {
-    Instant::now() + lifetime.mul_f64(0.9)
+    Instant::now() + lifetime.min(LONGEST_HELD).mul_f64(0.9)
 }

@@ -21,10 +21,16 @@ use crate::{
     metrics::{Answered, Metrics},
 };
 
+mod front;
+
+use front::Front;
+
 /// How soon a check that found the registry out of reach is repeated, at most.
 const CHECK_AGAIN: Duration = Duration::from_secs(30);
 
 pub(crate) struct Lookups<K, V> {
+    /// Good answers only: failures expire behind.
+    front: Arc<Front<K, Arc<Entry<V>>>>,
     entries: Cache<K, Arc<Entry<V>>>,
     ttl: Duration,
     clock: Instant,
@@ -59,6 +65,7 @@ where
             .expire_after(FailuresExpire(failure_ttl))
             .build();
         Self {
+            front: Arc::new(Front::new(usize::try_from(capacity).unwrap_or(usize::MAX))),
             entries,
             ttl,
             clock: Instant::now(),
@@ -81,7 +88,13 @@ where
         F: FnOnce(Option<V>) -> L,
         L: Future<Output = Result<V, RegistryError>> + Send + 'static,
     {
+        if let Some(entry) = self.front.get(key) {
+            return self.remembered(key, &entry, load);
+        }
         if let Some(entry) = self.entries.get(key).await {
+            if entry.outcome.is_ok() {
+                self.front.put(key.clone(), Arc::clone(&entry));
+            }
             return self.remembered(key, &entry, load);
         }
         self.metrics.lookup(Answered::Miss);
@@ -132,18 +145,21 @@ where
     where
         L: Future<Output = Result<V, RegistryError>> + Send + 'static,
     {
-        let (entries, metrics) = (self.entries.clone(), self.metrics.clone());
+        let (front, entries) = (Arc::clone(&self.front), self.entries.clone());
+        let metrics = self.metrics.clone();
         let (ttl, clock) = (self.ttl, self.clock);
         tokio::spawn(async move {
-            let later = |wait: Duration| millis(clock.elapsed() + wait);
+            let later = |wait: Duration| millis(clock.elapsed().saturating_add(wait));
             match load.await {
                 Ok(found) if entry.outcome.as_ref() == Ok(&found) => {
                     entry.check_at.store(later(ttl), Ordering::Relaxed);
                 }
                 Ok(found) => {
-                    entries
-                        .insert(key, Arc::new(Entry::new(Ok(found), later(ttl))))
-                        .await;
+                    // A reader may put the old entry back in front behind our back; it is due for
+                    // a check, which ends here again.
+                    let found = Arc::new(Entry::new(Ok(found), later(ttl)));
+                    entries.insert(key.clone(), Arc::clone(&found)).await;
+                    front.put(key, found);
                 }
                 // Better what was true a while ago than nothing.
                 Err(error) if error.is_temporary() => {
@@ -157,6 +173,7 @@ where
                     metrics.error(&error);
                     tracing::warn!(%error, "an image that was known is no longer there");
                     entries.invalidate(&key).await;
+                    front.remove(&key);
                 }
             }
             entry.being_checked.store(false, Ordering::Release);
@@ -168,7 +185,7 @@ where
     }
 
     fn later(&self, wait: Duration) -> u64 {
-        millis(self.clock.elapsed() + wait)
+        millis(self.clock.elapsed().saturating_add(wait))
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Registry {
 struct Inner {
     resolver: Resolver,
     images: Lookups<ImageReference, Arc<Known>>,
-    selections: Lookups<(ImageReference, TagConstraint), Arc<ImageReference>>,
+    selections: Lookups<(ImageReference, String), Arc<ImageReference>>,
 }
 
 // === impl Registry ===
@@ -102,10 +102,11 @@ impl Registry {
         constraint: &TagConstraint,
         deadline: Option<Instant>,
     ) -> Result<Arc<ImageReference>, RegistryError> {
-        let key = (image.clone(), constraint.clone());
+        let key = (image.clone(), constraint.as_str().to_owned());
         let load = |_| {
-            let (registry, key) = (self.clone(), key.clone());
-            async move { registry.choose(&key.0, &key.1).await.map(Arc::new) }
+            let (registry, image) = (self.clone(), image.clone());
+            let constraint = constraint.clone();
+            async move { registry.choose(&image, &constraint).await.map(Arc::new) }
         };
         self.inner
             .selections

@@ -8,6 +8,8 @@ use reqwest::{
 };
 
 const FIRST_DELAY: Duration = Duration::from_millis(200);
+/// Nobody means more, and a clock cannot be moved by what a number in a header can say.
+const LONGEST_REST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Whether the same request may succeed later.
 pub(crate) fn is_worth_another_try(status: StatusCode) -> bool {
@@ -21,11 +23,14 @@ pub(crate) fn is_worth_another_try(status: StatusCode) -> bool {
 /// How long the server wants to be left alone: seconds or a date.
 pub(crate) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = httpdate::parse_http_date(text).ok()?;
-    Some(date.duration_since(now).unwrap_or(Duration::ZERO))
+    let rest = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let date = httpdate::parse_http_date(text).ok()?;
+            date.duration_since(now).unwrap_or(Duration::ZERO)
+        }
+    };
+    Some(rest.min(LONGEST_REST))
 }
 
 /// Doubles with every attempt; the spread keeps many runners from coming back at once.
@@ -45,6 +50,8 @@ mod tests {
     #[case(" 0 ", Some(0))]
     #[case("Thu, 01 Jan 1970 00:01:40 GMT", Some(40))]
     #[case("Thu, 01 Jan 1970 00:00:00 GMT", Some(0))]
+    #[case("18446744073709551615", Some(86_400))]
+    #[case("Fri, 31 Dec 9999 23:59:59 GMT", Some(86_400))]
     #[case("soon", None)]
     fn a_server_says_seconds_or_a_date(#[case] text: &str, #[case] seconds: Option<u64>) {
         let headers = HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);

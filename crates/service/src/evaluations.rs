@@ -4,6 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use futures::FutureExt;
+use http::HeaderMap;
 use runner_core::{Evaluation, EvaluationError, Evaluator, Output, Reason};
 use runner_proto::{
     evaluator::{
@@ -66,7 +67,8 @@ impl FunctionEvaluator for Evaluations {
             }
             Err(error) => {
                 measured.failed(&error);
-                Err(status::encode(&error.with("request_id", request_id)))
+                let error = error.with("request_id", request_id);
+                Err(status::encode_for(&error, user_agent(&headers)))
             }
         }
     }
@@ -140,6 +142,13 @@ impl Evaluations {
     fn keep_for_log(&self, evaluation: &Evaluation) -> Option<Bytes> {
         tracing::enabled!(tracing::Level::TRACE).then(|| evaluation.resource_list.clone())
     }
+}
+
+fn user_agent(headers: &HeaderMap) -> &str {
+    let agent = headers.get(http::header::USER_AGENT);
+    agent
+        .and_then(|agent| agent.to_str().ok())
+        .unwrap_or_default()
 }
 
 fn draining() -> EvaluationError {

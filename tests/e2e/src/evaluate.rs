@@ -42,9 +42,11 @@ pub async fn evaluate_within(
         ..EvaluateFunctionRequest::default()
     });
     request.set_timeout(deadline);
-    client
-        .evaluate_function(request)
-        .await
+    // The deadline that is sent along does not cover the time it takes to connect.
+    let answer = tokio::time::timeout(deadline, client.evaluate_function(request)).await;
+    let late = || tonic::Status::deadline_exceeded(format!("no answer within {deadline:?}"));
+    answer
+        .unwrap_or_else(|_| Err(late()))
         .map(tonic::Response::into_inner)
 }
 

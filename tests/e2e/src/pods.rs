@@ -8,7 +8,12 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{Stage, wait::LIMIT};
+use tokio::net::TcpStream;
+
+use crate::{
+    Stage,
+    wait::{LIMIT, eventually},
+};
 
 const PORT: u16 = 9446;
 
@@ -42,7 +47,7 @@ impl FunctionPod {
         Self::create_with(stage, name, pod(stage, name, image, entrypoint, injection)).await
     }
 
-    /// The same with a pull secret; pulled anew even where the node has the image.
+    /// The same with a pull secret.
     pub async fn create_private(
         stage: &Stage,
         name: &str,
@@ -52,7 +57,6 @@ impl FunctionPod {
     ) -> Self {
         let mut pod = pod(stage, name, image, entrypoint, Injection::InitContainer);
         pod["spec"]["imagePullSecrets"] = json!([{"name": secret}]);
-        pod["spec"]["containers"][0]["imagePullPolicy"] = json!("Always");
         Self::create_with(stage, name, pod).await
     }
 
@@ -92,12 +96,18 @@ impl FunctionPod {
         &self.address
     }
 
-    /// Waits until the kubelet says that it is ready.
+    /// Waits until the kubelet says that it is ready, and its service leads to it: kube-proxy hears
+    /// of that later and refuses connections until then.
     pub async fn ready(&self) -> Pod {
         let ready = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
             pod.is_some_and(|pod| condition(pod, "Ready").as_deref() == Some("True"))
         });
-        self.within_limit("ready", ready).await
+        let pod = self.within_limit("ready", ready).await;
+        eventually("a service with an endpoint", async || {
+            TcpStream::connect(&self.address).await.is_ok()
+        })
+        .await;
+        pod
     }
 
     /// Waits until its containers run.
@@ -212,6 +222,8 @@ fn pod(stage: &Stage, name: &str, image: &str, entrypoint: &[&str], injection: I
             "containers": [{
                 "name": "function",
                 "image": image,
+                // The node may have another image of that tag, or one it got with a password.
+                "imagePullPolicy": "Always",
                 "command": [format!("{program}/wrapper-server")],
                 "args": arguments,
                 "ports": [{"containerPort": PORT}],

@@ -1,14 +1,14 @@
 //! A namespace of the test's own on the test bed, for as long as the test runs.
 
 use std::{
-    future::Future,
-    panic,
+    panic::{self, AssertUnwindSafe},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
 };
 
+use futures::FutureExt;
 use k8s_openapi::api::core::v1::{Namespace, Secret, ServiceAccount};
 use kube::{
     Api, Client, Config, Resource,
@@ -31,28 +31,16 @@ pub struct Stage {
 }
 
 /// Runs a test beside others.
-pub fn on_cluster<Test, Running>(test: Test)
-where
-    Test: FnOnce(Stage) -> Running,
-    Running: Future<Output = ()> + Send + 'static,
-{
+pub fn on_cluster(test: impl AsyncFnOnce(Stage)) {
     play(test, Testbed::shared_turn);
 }
 
 /// Runs a test alone, because it breaks what others rely on.
-pub fn on_disturbed_cluster<Test, Running>(test: Test)
-where
-    Test: FnOnce(Stage) -> Running,
-    Running: Future<Output = ()> + Send + 'static,
-{
+pub fn on_disturbed_cluster(test: impl AsyncFnOnce(Stage)) {
     play(test, Testbed::sole_turn);
 }
 
-fn play<Test, Running>(test: Test, turn: impl FnOnce(&Testbed) -> anyhow::Result<Turn>)
-where
-    Test: FnOnce(Stage) -> Running,
-    Running: Future<Output = ()> + Send + 'static,
-{
+fn play(test: impl AsyncFnOnce(Stage), turn: impl FnOnce(&Testbed) -> anyhow::Result<Turn>) {
     let bed = Testbed::running().unwrap_or_else(|error| panic!("{error:#}"));
     let turn = turn(&bed).expect("the lock of the tests can be taken");
     bed.require_complete()
@@ -62,14 +50,14 @@ where
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     runtime.block_on(async {
         let stage = Stage::set(bed, turn).await;
-        // A task of its own, so that its panic ends here and the stage can be cleared.
-        let outcome = tokio::spawn(test(stage.clone())).await;
+        // A panic ends here, so that the stage can be cleared; nothing of the test is used after.
+        let outcome = AssertUnwindSafe(test(stage.clone())).catch_unwind().await;
         if outcome.is_err() {
             report::print(&stage).await;
         }
         stage.clear().await;
         if let Err(failure) = outcome {
-            panic::resume_unwind(failure.into_panic());
+            panic::resume_unwind(failure);
         }
     });
 }
@@ -134,16 +122,18 @@ impl Stage {
         Api::namespaced(self.client(), &self.namespace)
     }
 
-    /// An image of the open registry, as `functions/count` or `bad/sleep`.
+    /// An image of the open registry by its tag, as `functions/count` or `bad/sleep`.
     #[must_use]
     pub fn image(&self, name: &str) -> String {
         format!("{}/{name}:v1", self.bed.open_registry())
     }
 
-    /// The image with the wrapper.
+    /// The image with the wrapper, pinned: the node may have an earlier one of that tag.
     #[must_use]
     pub fn wrapper_image(&self) -> String {
-        format!("{}/wrapper-server:v1", self.bed.open_registry())
+        self.bed
+            .pinned_image("wrapper-server")
+            .unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Makes a pull secret with these credentials for the private registry.

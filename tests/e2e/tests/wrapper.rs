@@ -18,10 +18,10 @@ fn a_function_in_a_pod_is_evaluated_through_its_service() {
         .await;
         pod.ready().await;
         let mut client = connect(pod.address()).unwrap();
-        let input = resource_list(&[("tier", "front")], 2);
+        let input = resource_list(&[("label", "tier"), ("value", "front")], 2);
         let output = evaluate(&mut client, &image, input).await.unwrap();
         let output = String::from_utf8(output.resource_list.into()).unwrap();
-        assert_eq!(output.matches("tier: front").count(), 3, "{output}");
+        assert_eq!(output.matches("    tier: front\n").count(), 2, "{output}");
     });
 }
 

@@ -1,6 +1,8 @@
 //! The addresses the test bed uses, all of them in 198.18.0.0/15: a range reserved for
 //! benchmarks, routed nowhere, so that nothing here can meet or reach another machine.
 
+/// All of them.
+pub const ALL: &str = "198.18.0.0/15";
 /// The node, the API server, the kubelet and the private registry; an alias on `lo`, because a
 /// node address may not be in 127.0.0.0/8.
 pub const NODE: &str = "198.18.255.254";

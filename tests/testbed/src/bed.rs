@@ -18,7 +18,7 @@ use crate::{
     network, packages,
     programs::Programs,
     progress,
-    registries::PrivateRegistry,
+    registries::{DOCKER_CONFIG, PrivateRegistry},
     residue,
     settings::{self, Settings},
     wait_until,
@@ -168,6 +168,11 @@ impl Testbed {
         format!("localhost:{}", self.settings.registry_port)
     }
 
+    /// An image of the open registry, such as `functions/count`, pinned to its digest.
+    pub fn pinned_image(&self, name: &str) -> Result<String> {
+        images::pinned(self, name)
+    }
+
     /// The registry with a password.
     #[must_use]
     pub fn private_registry(&self) -> PrivateRegistry {
@@ -176,6 +181,7 @@ impl Testbed {
             ca: self.layout.in_run("certs/registry-ca.crt"),
             user: self.settings.registry_user.clone(),
             password: self.settings.registry_password.clone(),
+            docker_config: self.layout.in_run("config").join(DOCKER_CONFIG),
         }
     }
 

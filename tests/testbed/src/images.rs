@@ -22,6 +22,9 @@ use crate::{Testbed, layout, progress, push::Target};
 /// The tag of every function image.
 const TAG: &str = "v1";
 
+/// What every tag of the open registry means, in the run directory.
+const PINNED: &str = "images.json";
+
 /// An architecture that no test runs on.
 const ELSEWHERE: &str = "s390x";
 
@@ -29,52 +32,73 @@ const ELSEWHERE: &str = "s390x";
 pub(crate) fn push_pause(bed: &Testbed) -> Result<()> {
     let program = programs::pause(&bed.layout.image_parts())?;
     let tree = Tree::new().file("pause", 0o755, program)?;
-    Target::open(&bed.open_registry())?.push("pause", "1", &image(&tree, &["/pause"])?)
+    Target::open(&bed.open_registry())?.push("pause", "1", &image(&tree, &["/pause"])?)?;
+    Ok(())
 }
 
-/// Builds every function image and pushes it: all to the open registry, the first ones to the
-/// private one as well.
+/// Builds every image and pushes it: all to the open registry, the first functions to the private
+/// one as well. Writes down what the tags of the open registry mean now.
 pub fn push_images(bed: &Testbed) -> Result<()> {
     let parts = bed.layout.image_parts();
     layout::make_dir(&parts)?;
     let open = Target::open(&bed.open_registry())?;
     let private = Target::private(&bed.private_registry())?;
+    let mut pinned = BTreeMap::new();
+
+    progress("building wrapper-server (as it is shipped, which takes minutes the first time)");
+    pinned.insert(
+        "wrapper-server".to_owned(),
+        programs::push_wrapper(&bed.open_registry(), TAG)?,
+    );
 
     progress("building functions/count (shell)");
     let count = count()?;
-    open.push_index("functions/count", TAG, &count)?;
     private.push_index("functions/count", TAG, &count)?;
+    let count = open.push_index("functions/count", TAG, &count)?;
+    pinned.insert("functions/count".to_owned(), count.to_string());
 
     progress("building functions/set-label (Rust)");
     let tree = Tree::new().file("set-label", 0o755, programs::set_label()?)?;
     let set_label = image(&tree, &["/set-label"])?;
-    open.push("functions/set-label", TAG, &set_label)?;
     private.push("functions/set-label", TAG, &set_label)?;
 
     progress("building functions/set-namespace (Go)");
     let tree = Tree::new().file("set-namespace", 0o755, programs::set_namespace(&parts)?)?;
-    open.push(
-        "functions/set-namespace",
-        TAG,
-        &image(&tree, &["/set-namespace"])?,
-    )?;
+    let set_namespace = image(&tree, &["/set-namespace"])?;
 
     progress("building functions/annotate (Python)");
     let script = fs::read(sources().join("annotate/function.py"))?;
     let tree = python::root(&parts)?.file("function.py", 0o644, script)?;
     let annotate = image(&tree, &["/usr/bin/python3", "/function.py"])?;
-    open.push("functions/annotate", TAG, &annotate)?;
 
     progress("building bad functions");
-    for (name, image) in bad()? {
-        open.push(&format!("bad/{name}"), TAG, &image)?;
+    let functions = [
+        ("functions/annotate", annotate),
+        ("functions/set-label", set_label),
+        ("functions/set-namespace", set_namespace),
+    ];
+    for (name, image) in functions.into_iter().chain(bad()?) {
+        pinned.insert(name.to_owned(), open.push(name, TAG, &image)?.to_string());
     }
+    layout::write(
+        &bed.layout.in_run(PINNED),
+        serde_json::to_vec_pretty(&pinned)?,
+    )?;
     progress(&format!(
         "pushed to {} and {}",
         bed.open_registry(),
         bed.private_registry().host
     ));
     Ok(())
+}
+
+/// What was pushed under a name of the open registry, pinned to its digest: a node that has an
+/// earlier image of that tag must not run it.
+pub(crate) fn pinned(bed: &Testbed, name: &str) -> Result<String> {
+    let missing = || format!("image {name} was not pushed; `testbed images` does that");
+    let text = fs::read(bed.layout.in_run(PINNED)).with_context(missing)?;
+    let mut pinned: BTreeMap<String, String> = serde_json::from_slice(&text)?;
+    pinned.remove(name).with_context(missing)
 }
 
 /// For several platforms, the wrong one first: who takes the first gets what cannot run.
@@ -98,10 +122,10 @@ fn bad() -> Result<Vec<(&'static str, Image)>> {
             "crash",
             image(&busybox, &["/bin/sh", "-c", "kill -SEGV $$"])?,
         ),
-        ("flood", image(&busybox, &["/bin/yes"])?),
-        ("no-entrypoint", image(&busybox, &[])?),
-        ("sleep", image(&busybox, &["/bin/sleep", "86400"])?),
-        ("wrong-architecture", foreign()?),
+        ("bad/flood", image(&busybox, &["/bin/yes"])?),
+        ("bad/no-entrypoint", image(&busybox, &[])?),
+        ("bad/sleep", image(&busybox, &["/bin/sleep", "86400"])?),
+        ("bad/wrong-architecture", foreign()?),
     ])
 }
 

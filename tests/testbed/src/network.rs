@@ -1,5 +1,5 @@
 //! What the test bed adds to the machine's network, and takes away again: two addresses on `lo`,
-//! a bridge, and chains of iptables.
+//! a bridge with a route, and chains of iptables.
 
 use std::{
     fs,
@@ -9,17 +9,18 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::addresses::{BRIDGE, DNS, NODE};
+use crate::addresses::{ALL, BRIDGE, DNS, NODE, SERVICES};
 
 /// Kube-proxy and the kubelet call their chains so.
 const KUBERNETES_CHAINS: &str = "KUBE-";
-/// Our own chain: it lets pods through where the machine forwards nothing by default.
+/// Our own chain.
 const OWN_CHAIN: &str = "KRM-TESTBED";
 
 const TABLES: [&str; 4] = ["filter", "mangle", "nat", "raw"];
 const FAMILIES: [&str; 2] = ["iptables", "ip6tables"];
 
-/// Adds the addresses and our chain, as far as they are not there.
+/// Adds the addresses, the bridge, the route of the services and our chain, as far as they are
+/// not there.
 pub fn raise() -> Result<()> {
     let present = run("ip", &["-oneline", "address", "show", "dev", "lo"])?;
     for address in [NODE, DNS] {
@@ -30,14 +31,45 @@ pub fn raise() -> Result<()> {
             )?;
         }
     }
-    if !run("iptables-save", &["-t", "filter"])?.contains(&format!("-j {OWN_CHAIN}")) {
-        let rules = format!(
-            "*filter\n:{OWN_CHAIN} - [0:0]\n-A {OWN_CHAIN} -i {BRIDGE} -j ACCEPT\n\
-             -A {OWN_CHAIN} -o {BRIDGE} -j ACCEPT\n-A FORWARD -j {OWN_CHAIN}\nCOMMIT\n"
-        );
-        restore("iptables", &rules)?;
+    if !fs::exists(format!("/sys/class/net/{BRIDGE}"))? {
+        run("ip", &["link", "add", "name", BRIDGE, "type", "bridge"])?;
+    }
+    run("ip", &["link", "set", BRIDGE, "up"])?;
+    // An address is only translated once there is a way to it, and the machine may have no other.
+    // Not on `lo`: refusals are not delivered there, and callers would hang.
+    run(
+        "ip",
+        &["route", "replace", SERVICES, "dev", BRIDGE, "src", NODE],
+    )?;
+    if !saved("iptables", "filter")?.contains(&format!("-j {OWN_CHAIN}")) {
+        restore("iptables", &own_rules())?;
     }
     Ok(())
+}
+
+/// Keeps our addresses on this machine, and lets pods talk where the machine forwards nothing.
+///
+/// A service that kube-proxy does not know yet is not translated, and its address would be asked
+/// for elsewhere, where somebody may well answer. It is refused instead, as kube-proxy refuses a
+/// service without endpoints.
+fn own_rules() -> String {
+    let rules = [
+        format!("-d {SERVICES} -j REJECT"),
+        format!("-i {BRIDGE} -o {BRIDGE} -j ACCEPT"),
+        format!("-i {BRIDGE} -j REJECT"),
+        format!("-o {BRIDGE} -j RETURN"),
+        "-o lo -j RETURN".to_owned(),
+        format!("-d {ALL} -j REJECT"),
+    ];
+    let mut text = format!("*filter\n:{OWN_CHAIN} - [0:0]\n");
+    for rule in rules {
+        text.push_str(&format!("-A {OWN_CHAIN} {rule}\n"));
+    }
+    for chain in ["FORWARD", "OUTPUT"] {
+        text.push_str(&format!("-A {chain} -j {OWN_CHAIN}\n"));
+    }
+    text.push_str("COMMIT\n");
+    text
 }
 
 /// Fails where another Kubernetes has rules on this machine: ours would mix with them, and

@@ -1,23 +1,19 @@
-//! Pushes images to a registry: the few requests of the distribution protocol that takes.
+//! Pushes images to the registries, with the client that the project has for registries.
 
-use std::{fs, time::Duration};
-
-use anyhow::{Context, Result, bail};
-use reqwest::{
-    StatusCode,
-    blocking::{Client, Response},
-    header::{CONTENT_TYPE, LOCATION},
-};
+use anyhow::{Context, Result};
+use runner_core::{Digest, ImageReference};
 use runner_image::{Blob, Image, Index};
+use runner_registry::{Keychain, Options, Registry};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::registries::PrivateRegistry;
 
-/// A registry as the one who pushes sees it.
-#[derive(Debug)]
+/// A registry as the one who pushes sees it. Not for use inside an asynchronous runtime: it has
+/// one of its own.
 pub struct Target {
-    client: Client,
-    base: String,
-    login: Option<(String, String)>,
+    registry: Registry,
+    host: String,
+    runtime: Runtime,
 }
 
 // === impl Target ===
@@ -25,99 +21,81 @@ pub struct Target {
 impl Target {
     /// A registry on loopback, without TLS and password.
     pub fn open(host: &str) -> Result<Self> {
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let client = Client::builder().timeout(LIMIT).build()?;
-        Ok(Self {
-            client,
-            base: format!("http://{host}"),
-            login: None,
-        })
+        Self::new(host, Options::default())
     }
 
     /// A registry with a password and its own authority.
     pub fn private(registry: &PrivateRegistry) -> Result<Self> {
-        let pem = fs::read(&registry.ca).context("cannot read the CA of the private registry")?;
-        let ca = reqwest::Certificate::from_pem(&pem)?;
+        let options = Options {
+            ca: Some(registry.ca.clone()),
+            keychain: Keychain::file(registry.docker_config.clone()),
+            ..Options::default()
+        };
+        Self::new(&registry.host, options)
+    }
+
+    fn new(host: &str, options: Options) -> Result<Self> {
         // The one provider there is; an earlier call may have said so already.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let client = Client::builder()
-            .timeout(LIMIT)
-            .tls_certs_only([ca])
-            .build()?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        // Its connections belong to the runtime they are made in.
+        let registry = runtime.block_on(async { Registry::new(options) })?;
         Ok(Self {
-            client,
-            base: format!("https://{}", registry.host),
-            login: Some((registry.user.clone(), registry.password.clone())),
+            registry,
+            host: host.to_owned(),
+            runtime,
         })
     }
 
-    /// Pushes an image for one platform.
-    pub fn push(&self, repository: &str, tag: &str, image: &Image) -> Result<()> {
+    /// Pushes an image for one platform; returns `host/repository:tag@digest`.
+    pub fn push(&self, repository: &str, tag: &str, image: &Image) -> Result<ImageReference> {
+        let to = self.reference(repository, tag)?;
+        self.runtime
+            .block_on(async {
+                self.contents(&to, image).await?;
+                self.manifest(&to, image.manifest()).await
+            })
+            .with_context(|| format!("cannot push {to}"))?;
+        Ok(to.at_digest(digest(image.manifest())?))
+    }
+
+    /// Pushes the images of several platforms under one tag; returns the same of the index.
+    pub fn push_index(&self, repository: &str, tag: &str, index: &Index) -> Result<ImageReference> {
+        let to = self.reference(repository, tag)?;
+        self.runtime
+            .block_on(async {
+                for image in index.images() {
+                    self.contents(&to, image).await?;
+                    let own = to.at_digest(digest(image.manifest())?);
+                    self.manifest(&own, image.manifest()).await?;
+                }
+                self.manifest(&to, index.document()).await
+            })
+            .with_context(|| format!("cannot push {to}"))?;
+        Ok(to.at_digest(digest(index.document())?))
+    }
+
+    async fn contents(&self, to: &ImageReference, image: &Image) -> Result<()> {
         for blob in image.blobs() {
-            self.blob(repository, blob)?;
+            let content = blob.bytes().clone();
+            self.registry.push_blob(to, &digest(blob)?, content).await?;
         }
-        self.manifest(repository, tag, image.manifest())
+        Ok(())
     }
 
-    /// Pushes the images of several platforms under one tag.
-    pub fn push_index(&self, repository: &str, tag: &str, index: &Index) -> Result<()> {
-        for image in index.images() {
-            let own = image.manifest().digest().to_owned();
-            self.push(repository, &own, image)?;
-        }
-        self.manifest(repository, tag, index.document())
+    async fn manifest(&self, to: &ImageReference, manifest: &Blob) -> Result<()> {
+        let content = manifest.bytes().clone();
+        Ok(self
+            .registry
+            .push_manifest(to, manifest.media_type(), content)
+            .await?)
     }
 
-    fn blob(&self, repository: &str, blob: &Blob) -> Result<()> {
-        let blobs = format!("{}/v2/{repository}/blobs", self.base);
-        let known = self.send(self.client.head(format!("{blobs}/{}", blob.digest())))?;
-        if known.status() == StatusCode::OK {
-            return Ok(());
-        }
-        let session = self.send(self.client.post(format!("{blobs}/uploads/")))?;
-        let session = expect(session, StatusCode::ACCEPTED)?;
-        let place = session
-            .headers()
-            .get(LOCATION)
-            .context("an upload without a location")?;
-        let place = session.url().join(place.to_str()?)?;
-        let upload = self
-            .client
-            .put(place)
-            .query(&[("digest", blob.digest())])
-            .header(CONTENT_TYPE, "application/octet-stream")
-            .body(blob.bytes().clone());
-        expect(self.send(upload)?, StatusCode::CREATED).map(drop)
-    }
-
-    fn manifest(&self, repository: &str, name: &str, manifest: &Blob) -> Result<()> {
-        let upload = self
-            .client
-            .put(format!("{}/v2/{repository}/manifests/{name}", self.base))
-            .header(CONTENT_TYPE, manifest.media_type())
-            .body(manifest.bytes().clone());
-        expect(self.send(upload)?, StatusCode::CREATED).map(drop)
-    }
-
-    fn send(&self, request: reqwest::blocking::RequestBuilder) -> Result<Response> {
-        let request = match &self.login {
-            Some((user, password)) => request.basic_auth(user, Some(password)),
-            None => request,
-        };
-        Ok(request.send()?)
+    fn reference(&self, repository: &str, tag: &str) -> Result<ImageReference> {
+        Ok(format!("{}/{repository}:{tag}", self.host).parse()?)
     }
 }
 
-const LIMIT: Duration = Duration::from_secs(60);
-
-fn expect(response: Response, wanted: StatusCode) -> Result<Response> {
-    let status = response.status();
-    if status != wanted {
-        let url = response.url().clone();
-        bail!(
-            "{url}: {status}, {}",
-            response.text().unwrap_or_default().trim()
-        );
-    }
-    Ok(response)
+fn digest(blob: &Blob) -> Result<Digest> {
+    Digest::parse(blob.digest()).map_err(anyhow::Error::msg)
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use base64::Engine;
 use serde_json::json;
 
 use crate::{
@@ -10,6 +11,9 @@ use crate::{
     layout::{self, Layout},
     settings::Settings,
 };
+
+/// The docker config with the private registry's login.
+pub const DOCKER_CONFIG: &str = "docker-config.json";
 
 /// The private registry, with what a client needs to use it.
 #[derive(Clone, Debug)]
@@ -22,6 +26,8 @@ pub struct PrivateRegistry {
     pub user: String,
     /// The password of that user until a test changes it.
     pub password: String,
+    /// A docker config with that login.
+    pub docker_config: PathBuf,
 }
 
 /// Writes what the registries and containerd's view of them need.
@@ -69,6 +75,10 @@ pub fn write_configuration(layout: &Layout, settings: &Settings) -> Result<()> {
         set_password(layout, &settings.registry_user, &settings.registry_password)?;
     }
     let host = private_registry();
+    let (user, password) = (&settings.registry_user, &settings.registry_password);
+    let login = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
+    let logins = json!({"auths": {&host: {"auth": login}}});
+    layout::write(&config(DOCKER_CONFIG), logins.to_string())?;
     trust(
         layout,
         &host,

@@ -75,7 +75,14 @@ fn build(name: &str, target: &Target) -> anyhow::Result<PathBuf> {
         .args(["--profile", PROFILE, "--target", target.triple])
         .arg("--target-dir")
         .arg(&directory)
-        .env("CARGO_ENCODED_RUSTFLAGS", remapped(&root)?)
+        // Added to the flags of .cargo/config.toml, which variables would replace.
+        .arg("--config")
+        .arg(format!(
+            "target.{}.rustflags=[{}]",
+            target.triple,
+            remapped(&root)?
+        ))
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTFLAGS")
         .status()
         .context("cannot run cargo")?;
@@ -94,8 +101,8 @@ fn remapped(root: &Path) -> anyhow::Result<String> {
     };
     let remap = |from: &Path, to: &str| {
         let from = from.to_str().context("a path is not UTF-8")?;
-        ensure!(!from.contains('\x1f'), "a path holds a control character");
-        Ok(format!("--remap-path-prefix={from}={to}"))
+        ensure!(!from.contains('\''), "a path holds a quote: {from}");
+        Ok(format!("'--remap-path-prefix={from}={to}'"))
     };
-    Ok([remap(root, "/src")?, remap(&cargo_home, "/cargo")?].join("\x1f"))
+    Ok([remap(root, "/src")?, remap(&cargo_home, "/cargo")?].join(", "))
 }

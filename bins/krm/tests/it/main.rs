@@ -9,4 +9,5 @@ mod eval_shows;
 mod eval_tls;
 mod examples;
 mod functions;
+mod image;
 mod support;

@@ -2,14 +2,14 @@
 //! the younger, the earlier line before the later.
 
 use std::{
-    collections::{HashMap, HashSet, hash_map},
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use runner_core::{Digest, ImageReference};
 
-use super::{Executable, Function, Pods, Table, binary, version};
+use super::{Executable, Function, Map, Pods, Table, binary, version};
 use crate::{
     Declaration, PodSettings, Problem, Source,
     files::{ExecEntry, PodCacheEntry},
@@ -41,11 +41,10 @@ struct Builder<'a> {
     functions_dir: &'a Path,
     default_prefix: &'a str,
     table: Table,
-    /// Which object speaks for a repository.
-    owners: HashMap<ImageReference, Source>,
     /// What is wrong with each binary that was looked at: many images may share one.
     binaries: HashMap<PathBuf, Option<String>>,
-    warmed: HashSet<ImageReference>,
+    /// Which texts are tags or digests: thousands of functions share a few.
+    versions: HashMap<String, bool>,
     check: Binaries,
 }
 
@@ -61,9 +60,8 @@ impl Table {
                 problems: inputs.problems,
                 ..Self::default()
             },
-            owners: HashMap::new(),
             binaries: HashMap::new(),
-            warmed: HashSet::new(),
+            versions: HashMap::new(),
             check: inputs.binaries,
         };
         let mut declarations = inputs.declarations;
@@ -85,36 +83,44 @@ impl Table {
 
 impl Builder<'_> {
     fn declare(&mut self, declaration: &Declaration) {
-        let source = &declaration.source;
-        self.table
-            .problems
-            .extend(declaration.problems.iter().cloned());
+        let Declaration {
+            source,
+            binary,
+            pod,
+            problems,
+            ..
+        } = declaration;
+        self.table.problems.extend(problems.iter().cloned());
         // An object that only porch-server acts on leaves the image to others.
-        if declaration.binary.is_none() && declaration.pod.is_none() {
+        if binary.is_none() && pod.is_none() {
             return;
         }
-        let path = declaration
-            .binary
+        let path = binary
             .as_ref()
             .and_then(|binary| self.binary(&binary.path, source));
+        let bound = binary.as_ref().map_or(&[][..], |binary| &binary.tags);
+        let bound = self.versions(bound, source);
+        let warm = pod.as_ref().map_or(&[][..], |pod| &pod.tags);
+        let warm = self.versions(warm, source);
         for repository in self.repositories(declaration) {
             if !self.own(&repository, source) {
                 continue;
             }
-            if let (Some(binary), Some(path)) = (&declaration.binary, &path) {
-                for tag in &binary.tags {
-                    self.bind(&repository, tag, path, source);
+            if let Some(path) = &path {
+                for version in &bound {
+                    let image = at_version(&repository, version);
+                    self.insert_binary(&image, version, path, source);
                 }
             }
-            if let Some(pod) = &declaration.pod {
-                for tag in &pod.tags {
-                    self.warm_tag(&repository, tag, source);
-                }
+            if let Some(pod) = pod {
+                self.table
+                    .warm
+                    .extend(warm.iter().map(|version| at_version(&repository, version)));
                 let settings = PodSettings {
                     source: Some(source.clone()),
                     ..pod.settings.clone()
                 };
-                let warm = pod.tags.clone();
+                let warm = warm.iter().map(|&version| version.to_owned()).collect();
                 self.function(&repository).pods = Some(Pods { settings, warm });
             }
         }
@@ -162,18 +168,32 @@ impl Builder<'_> {
 
     /// Whether the object may speak for the repository: the older one does.
     fn own(&mut self, repository: &ImageReference, source: &Source) -> bool {
-        match self.owners.entry(repository.clone()) {
-            hash_map::Entry::Vacant(free) => {
-                free.insert(source.clone());
-                true
-            }
-            hash_map::Entry::Occupied(taken) => {
-                let older = taken.get();
-                let message = format!("{repository} is already configured by the older {older}");
+        let owner = &mut self.function(repository).owner;
+        let Some(older) = owner else {
+            *owner = Some(source.clone());
+            return true;
+        };
+        let message = format!("{repository} is already configured by the older {older}");
+        self.table.problems.push(Problem::error(source, message));
+        false
+    }
+
+    /// The versions among an object's tags; what is none is a problem.
+    fn versions<'t>(&mut self, tags: &'t [String], source: &Source) -> Vec<&'t str> {
+        let mut versions = Vec::with_capacity(tags.len());
+        for tag in tags {
+            let good = match self.versions.get(tag) {
+                Some(good) => *good,
+                None => *self.versions.entry(tag.clone()).or_insert(is_version(tag)),
+            };
+            if good {
+                versions.push(tag.as_str());
+            } else {
+                let message = format!("{tag:?} is not a tag");
                 self.table.problems.push(Problem::error(source, message));
-                false
             }
         }
+        versions
     }
 
     fn exec_entry(&mut self, entry: &ExecEntry) {
@@ -210,24 +230,19 @@ impl Builder<'_> {
             self.table.problems.push(Problem::warning(source, message));
             return;
         }
-        self.warm(entry.image.clone());
+        self.table.warm.push(entry.image.clone());
     }
 
     /// Whether an object speaks for the image, so that the file's line has no effect.
     fn overridden(&mut self, image: &ImageReference, line: &Source) -> bool {
-        let Some(object) = self.owners.get(&repository_of(image)) else {
-            return false;
-        };
+        let owner = self
+            .table
+            .function(image)
+            .and_then(|function| function.owner.as_ref());
+        let Some(object) = owner else { return false };
         let message = format!("{image} is overridden by {object}");
         self.table.problems.push(Problem::warning(line, message));
         true
-    }
-
-    fn bind(&mut self, repository: &ImageReference, tag: &str, path: &Path, source: &Source) {
-        match at_version(repository, tag) {
-            Ok(image) => self.insert_binary(&image, tag, path, source),
-            Err(why) => self.complain_once(Problem::error(source, why)),
-        }
     }
 
     fn insert_binary(
@@ -245,19 +260,6 @@ impl Builder<'_> {
         if let Err(first) = self.function(image).binaries.insert(version, executable) {
             let message = format!("{image} is listed twice: {} is used", first.source);
             self.table.problems.push(Problem::warning(source, message));
-        }
-    }
-
-    fn warm_tag(&mut self, repository: &ImageReference, tag: &str, source: &Source) {
-        match at_version(repository, tag) {
-            Ok(image) => self.warm(image),
-            Err(why) => self.complain_once(Problem::error(source, why)),
-        }
-    }
-
-    fn warm(&mut self, image: ImageReference) {
-        if self.warmed.insert(image.clone()) {
-            self.table.warm.push(image);
         }
     }
 
@@ -288,17 +290,10 @@ impl Builder<'_> {
         Some(path)
     }
 
-    /// A tag that is wrong is wrong under every prefix; once is enough.
-    fn complain_once(&mut self, problem: Problem) {
-        if self.table.problems.last() != Some(&problem) {
-            self.table.problems.push(problem);
-        }
-    }
-
     fn function(&mut self, image: &ImageReference) -> &mut Function {
         let registry = image.registry();
         if !self.table.functions.contains_key(registry) {
-            self.table.functions.insert(registry.into(), HashMap::new());
+            self.table.functions.insert(registry.into(), Map::default());
         }
         self.table
             .functions
@@ -309,26 +304,34 @@ impl Builder<'_> {
     }
 
     fn finish(mut self) -> Table {
-        self.table.warm.sort_by_cached_key(ToString::to_string);
+        self.table
+            .warm
+            .sort_unstable_by(|a, b| order(a).cmp(&order(b)));
+        self.table.warm.dedup();
         self.table.problems.sort();
         self.table.problems.dedup();
         self.table
     }
 }
 
-/// The image without tag and digest.
-fn repository_of(image: &ImageReference) -> ImageReference {
-    format!("{}/{}", image.registry(), image.repository())
-        .parse()
-        .expect("the name of a parsed image parses")
+/// The repository at a tag, or at a digest where the tag is one.
+fn at_version(repository: &ImageReference, tag: &str) -> ImageReference {
+    match Digest::parse(tag) {
+        Ok(digest) => repository.at_digest(digest),
+        Err(_) => repository.at_tag(tag),
+    }
 }
 
-/// The repository at a tag, or at a digest where the tag is one.
-fn at_version(repository: &ImageReference, tag: &str) -> Result<ImageReference, String> {
-    if let Ok(digest) = Digest::parse(tag) {
-        return Ok(repository.at_digest(digest));
-    }
-    format!("{repository}:{tag}")
-        .parse()
-        .map_err(|_| format!("{tag:?} is not a tag"))
+fn is_version(tag: &str) -> bool {
+    Digest::parse(tag).is_ok() || format!("x:{tag}").parse::<ImageReference>().is_ok()
+}
+
+/// By name, then tags before digests.
+fn order(image: &ImageReference) -> (&str, &str, Option<&str>, Option<&str>) {
+    (
+        image.registry(),
+        image.repository(),
+        image.digest().map(Digest::as_str),
+        image.tag(),
+    )
 }

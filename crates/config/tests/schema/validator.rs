@@ -137,9 +137,6 @@ fn validate(value: &Value, schema: &Value, path: &str, complaints: &mut Vec<Stri
             complain(format!("{text:?} is not a duration"));
         }
     }
-    if schema["format"] == "int32" && value.as_i64().is_some_and(|n| i32::try_from(n).is_err()) {
-        complain("beyond 32 bits".to_owned());
-    }
     if let Some(items) = value.as_array() {
         if schema["minItems"]
             .as_u64()

@@ -12,6 +12,13 @@ use crate::{
 impl Fleet {
     /// Decides about a pod: it goes now, or is looked at again when it may.
     pub(crate) fn plan(&mut self, at: usize, step: &mut Step<'_>) {
+        if let Some(answer) = self.awaits_delete(at, step) {
+            let due = Due::Pod(self.id, self.pods[at].key);
+            step.ledger
+                .agenda
+                .no_later(&mut self.pods[at].wake, answer, due);
+            return;
+        }
         let census = self.census();
         let leaves = self.leaves(at, &census, step.ledger);
         if let Some((when, why)) = leaves
@@ -59,10 +66,15 @@ impl Fleet {
         let now = step.now;
         let pod = &mut self.pods[at];
         pod.wake = None;
-        if matches!(pod.parting, Parting::Asked(_) | Parting::Conflicted(_)) {
+        if let Some(answer) = self.awaits_delete(at, step) {
+            if now < answer {
+                self.plan(at, step);
+                return;
+            }
             // Nobody ever said what became of the delete.
-            pod.parting = Parting::No;
+            self.pods[at].parting = Parting::No;
         }
+        let pod = &self.pods[at];
         let limits = &step.ledger.limits;
         let (ready, probe) = (limits.ready_timeout, limits.probe_timeout);
         match pod.life {
@@ -78,6 +90,13 @@ impl Fleet {
             }
         }
         self.settle(step);
+    }
+
+    /// Until when word of a pod's delete is waited for, if one is under way.
+    fn awaits_delete(&self, at: usize, step: &Step<'_>) -> Option<Time> {
+        let pod = &self.pods[at];
+        let waits = matches!(pod.parting, Parting::Asked(_) | Parting::Conflicted(_));
+        waits.then(|| pod.delete_sent + step.ledger.limits.ready_timeout)
     }
 
     fn too_slow(&mut self, at: usize, step: &mut Step<'_>) {
@@ -126,7 +145,9 @@ impl Fleet {
         if pod.current && matches!(pod.life, Life::Creating | Life::Starting | Life::Suspect) {
             return early;
         }
-        let kept = pod.reclaim_after.unwrap_or(pod.born + settings.ttl);
+        // What this process wrote holds even before the watch shows it.
+        let kept = pod.reclaim_after.max(pod.asked.map(|(value, _)| value));
+        let kept = kept.unwrap_or(pod.born + settings.ttl);
         let used = pod
             .last_used
             .map_or(kept, |used| (used + settings.ttl).max(kept));
@@ -151,6 +172,7 @@ impl Fleet {
             return;
         };
         pod.parting = Parting::Asked(Arc::clone(&version));
+        pod.delete_sent = step.now;
         step.ledger.counters.deleted += 1;
         step.out.push(Action::Delete(Delete {
             name: pod.name.clone(),

@@ -29,6 +29,8 @@ pub(crate) struct Pod {
     pub(crate) parting: Parting,
     /// A delete failed for no fault of the pod's: the next is not sent before.
     pub(crate) delete_after: Option<Time>,
+    /// When the last delete was sent.
+    pub(crate) delete_sent: Time,
     pub(crate) in_flight: Vec<RequestId>,
     pub(crate) served: u64,
     /// When this process last used it.
@@ -97,6 +99,7 @@ impl Pod {
             attempt: None,
             parting: Parting::No,
             delete_after: None,
+            delete_sent: now,
             in_flight: Vec::new(),
             served: 0,
             last_used: None,

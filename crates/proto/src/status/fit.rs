@@ -11,19 +11,36 @@ use tonic::{Status, codegen::http::HeaderMap};
 /// The least bound, less room for what others add on the way.
 const BUDGET: usize = 7 << 10;
 
+/// Far below Go's bound, and far more than an evaluation's error holds. Porch is written in Go, and
+/// its package authors should read all of it.
+const GO_BUDGET: usize = 256 << 10;
+
 /// What HTTP/2 counts for each header besides its name and value.
 const PER_HEADER: usize = 32;
 
+/// How much a client takes, by the name it gives itself.
+pub(super) fn room(user_agent: &str) -> usize {
+    if user_agent.contains("grpc-go/") {
+        GO_BUDGET
+    } else {
+        BUDGET
+    }
+}
+
 /// A status for as much of the error as fits: its longest texts lose their middle.
-pub(super) fn fit(error: &EvaluationError, status: impl Fn(&EvaluationError) -> Status) -> Status {
+pub(super) fn fit(
+    error: &EvaluationError,
+    room: usize,
+    status: impl Fn(&EvaluationError) -> Status,
+) -> Status {
     let whole = status(error);
-    if size(&whole) <= BUDGET {
+    if size(&whole) <= room {
         return whole;
     }
-    let mut longest = BUDGET;
+    let mut longest = room;
     loop {
         let cut = status(&cut_texts(error, longest));
-        if size(&cut) <= BUDGET || longest == 0 {
+        if size(&cut) <= room || longest == 0 {
             return cut;
         }
         longest = longest * 7 / 8;
@@ -71,7 +88,10 @@ fn cut(text: &str, longest: usize) -> String {
 mod tests {
     use runner_core::Reason;
 
-    use super::{super::encode, *};
+    use super::{
+        super::{encode, encode_for},
+        *,
+    };
 
     fn long(text: &str) -> EvaluationError {
         let text = format!("first {} last", text.repeat(100_000 / text.len()));
@@ -95,6 +115,13 @@ mod tests {
                     .is_some_and(|text| text.ends_with("last"))
             );
         }
+    }
+
+    #[test]
+    fn porch_reads_all_of_it() {
+        let error = EvaluationError::new(Reason::FunctionFailed, "a long log\n".repeat(3000));
+        let status = encode_for(&error, "kpt porch-server grpc-go/1.71.0");
+        assert_eq!(status.message(), error.message());
     }
 
     #[test]

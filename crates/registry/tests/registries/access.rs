@@ -160,6 +160,28 @@ async fn an_expired_token_is_replaced() {
 }
 
 #[tokio::test]
+async fn a_token_may_claim_to_live_for_ever() {
+    let tokens = Server::start(|_| {
+        Reply::new(
+            200,
+            r#"{"access_token":"t","expires_in":18446744073709551615}"#,
+        )
+    })
+    .await;
+    let server = Server::start({
+        let realm = format!("Bearer realm=\"http://{}/token\"", tokens.host());
+        move |request| match request.header("authorization") {
+            Some("Bearer t") => Reply::new(404, "{}"),
+            _ => Reply::new(401, "{}").with("WWW-Authenticate", realm.clone()),
+        }
+    })
+    .await;
+    let image = name(&server.host(), "fn:v1");
+    let error = registry().inspect(&image, None, None).await.unwrap_err();
+    assert_eq!(error.reason(), Reason::FunctionNotFound, "{error}");
+}
+
+#[tokio::test]
 async fn a_token_that_is_refused_is_replaced_once() {
     let tokens = TokenServer::start(HOUR).await;
     let server = Server::start({

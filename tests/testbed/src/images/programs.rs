@@ -1,8 +1,12 @@
 //! The programs inside the images.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use runner_image::Tree;
 
 use super::{run, sources};
@@ -62,24 +66,65 @@ pub(super) fn set_label() -> Result<Vec<u8>> {
     static_program("set-label")
 }
 
-/// A program of this workspace that needs no libraries.
+/// Builds the wrapper's image as it is shipped, pushes it, and returns what it is now.
+pub(super) fn push_wrapper(host: &str, tag: &str) -> Result<String> {
+    let image = format!("{host}/wrapper-server:{tag}");
+    let output = cargo()
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "xtask",
+            "--",
+            "image",
+            "wrapper",
+            "--push",
+            &image,
+        ])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("cargo xtask image wrapper: {}", output.status);
+    }
+    let printed = String::from_utf8(output.stdout)?;
+    let pinned = printed
+        .lines()
+        .find(|line| line.starts_with(&format!("{image}@")));
+    pinned
+        .map(str::to_owned)
+        .context("cargo xtask image wrapper does not say what it pushed")
+}
+
+/// A program of this workspace that needs no libraries. Not in the usual target directory: that
+/// may be locked by the very build that runs us.
 fn static_program(package: &str) -> Result<Vec<u8>> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    const PROFILE: &str = "tiny";
     let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    run(Command::new(cargo)
+    let directory = workspace().join("target/image");
+    run(cargo()
         .args([
             "build",
             "--quiet",
-            "--release",
             "--package",
             package,
-            "--target",
-            &target,
+            "--profile",
+            PROFILE,
         ])
-        .current_dir(&workspace))?;
-    let built =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), Into::into);
-    let program = built.join(target).join("release").join(package);
+        .args(["--target", &target, "--target-dir"])
+        .arg(&directory))?;
+    let program = directory.join(target).join(PROFILE).join(package);
     fs::read(&program).with_context(|| format!("cannot read {}", program.display()))
+}
+
+fn cargo() -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.current_dir(workspace());
+    command
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

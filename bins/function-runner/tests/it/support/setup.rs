@@ -88,6 +88,8 @@ impl Setup {
         command
             .args(["--port", "0", "--listen-address", "127.0.0.1"])
             .args(["--log-format", "json"])
+            // There is no cluster here.
+            .arg("--disable-runtimes=pod")
             .arg(flag("--functions", &functions))
             .arg(flag("--config", &config))
             .args(&self.flags)

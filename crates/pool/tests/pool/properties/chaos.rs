@@ -59,10 +59,12 @@ struct Known {
     watch_ready: bool,
     /// It lost a call or turned unready since.
     suspect: bool,
+    /// It ever was.
+    doubted: bool,
     failed: bool,
     deleting: bool,
     /// The pool asked for its deletion and has not heard that it failed.
-    asked: bool,
+    asked: Option<Time>,
 }
 
 impl Chaos {
@@ -73,6 +75,10 @@ impl Chaos {
             probe_timeout: secs(2),
             max_background_starts: 1,
             patience: secs(30),
+            adopted: Settings {
+                ttl: TTL,
+                ..Settings::default()
+            },
             ..Limits::default()
         };
         let mut chaos = Self {
@@ -157,11 +163,17 @@ impl Chaos {
     }
 
     fn cooperate(&mut self) {
-        while !self.creates.is_empty() {
+        for round in 0.. {
+            if self.creates.is_empty() && self.deletes.is_empty() {
+                break;
+            }
             self.create(0, 0);
-        }
-        while !self.deletes.is_empty() {
             self.delete(0, 0);
+            assert!(
+                round < 100,
+                "pods come and go in a circle: {:#?}",
+                self.pool
+            );
         }
         while !self.probes.is_empty() {
             self.probe(0, 0);
@@ -189,9 +201,12 @@ impl Chaos {
 
     fn pass(&mut self, duration: Duration) {
         let end = self.now + duration;
+        let mut wakeups = 0;
         while let Some(at) = self.pool.next_wakeup().filter(|at| *at <= end) {
             self.now = self.now.max(at);
             self.send(Event::Tick);
+            wakeups += 1;
+            assert!(wakeups < 1000, "woken again and again: {:#?}", self.pool);
         }
         self.now = end;
     }
@@ -246,6 +261,7 @@ impl Chaos {
             self.requests.get_mut(&request).expect("it runs").at = None;
             if let Some(known) = self.pods.get_mut(&pod) {
                 known.suspect = true;
+                known.doubted = true;
             }
             Outcome::PodLost {
                 detail: "connection reset".to_owned(),
@@ -353,7 +369,8 @@ impl Chaos {
             Some(attempt) if token % 4 > 0 => self.announce_pod(&uid, attempt),
             _ => {
                 let name = self.pods[&uid].name.clone();
-                let attempt = Attempt(token as u64);
+                // One that nobody was given.
+                let attempt = Attempt(1_000_000 + token as u64);
                 if self.pods[&uid].attempt != Some(attempt) {
                     self.send(Event::Ready {
                         name,
@@ -444,7 +461,7 @@ impl Chaos {
         };
         let conflict = pod.version != delete.resource_version;
         if conflict || how % 4 == 1 {
-            pod.asked = false;
+            pod.asked = None;
             self.send(Event::DeleteFailed {
                 name,
                 uid: uid.clone(),
@@ -452,7 +469,7 @@ impl Chaos {
             });
             if conflict {
                 let phase = self.phase(&uid);
-                self.show(&uid, phase);
+                self.show_again(&uid, phase);
             }
         } else {
             self.show(&uid, PodPhase::Deleting);
@@ -513,10 +530,17 @@ impl Chaos {
 
     // What the pool is told about a pod.
 
+    /// A pod changed, and the watch shows it.
     fn show(&mut self, uid: &Uid, phase: PodPhase) {
         let version = self.version();
+        self.pods.get_mut(uid).expect("a pod that is there").version = version;
+        self.show_again(uid, phase);
+    }
+
+    /// The watch shows a pod as it is.
+    fn show_again(&mut self, uid: &Uid, phase: PodPhase) {
         let pod = self.pods.get_mut(uid).expect("a pod that is there");
-        pod.version = Arc::clone(&version);
+        let version = Arc::clone(&pod.version);
         match &phase {
             PodPhase::Ready => {
                 if !std::mem::replace(&mut pod.watch_ready, true) {
@@ -524,7 +548,10 @@ impl Chaos {
                     pod.suspect = false;
                 }
             }
-            PodPhase::Starting(_) => pod.suspect |= std::mem::take(&mut pod.watch_ready),
+            PodPhase::Starting(_) => {
+                pod.suspect |= std::mem::take(&mut pod.watch_ready);
+                pod.doubted |= pod.suspect;
+            }
             PodPhase::Failed(_) => pod.failed = true,
             PodPhase::Deleting => pod.deleting = true,
         }
@@ -600,15 +627,13 @@ impl Chaos {
             Action::Probe { name, uid } => self.probes.push((name, uid)),
             Action::Extend(extensions) => {
                 for extension in extensions {
+                    let value = extension.reclaim_after;
+                    assert!(value > self.now && value == value.to_next_second());
                     let version = self.version();
                     if let Some(pod) = self.pods.get_mut(&extension.uid) {
-                        assert!(
-                            extension.reclaim_after > pod.reclaim_after,
-                            "nothing is extended"
-                        );
                         // Written now; the watch shows it some time later, or never.
                         pod.version = version;
-                        pod.reclaim_after = extension.reclaim_after;
+                        pod.reclaim_after = pod.reclaim_after.max(extension.reclaim_after);
                     }
                 }
             }
@@ -626,10 +651,12 @@ impl Chaos {
             .get_mut(&assign.request)
             .expect("an open request");
         let pod = self.pods.get(&assign.pod).expect("a pod that is there");
+        // A delete nobody reports about is forgotten after a while.
+        let asked = pod.asked.is_some_and(|asked| self.now < asked + secs(20));
         assert_eq!(pod.function, ask.function, "another function's pod");
         assert!(pod.ready && !pod.suspect, "a pod that is not ready");
         assert!(
-            !pod.failed && !pod.deleting && !pod.asked,
+            !pod.failed && !pod.deleting && !asked,
             "a pod on its way out"
         );
         assert!(
@@ -637,8 +664,7 @@ impl Chaos {
             "an expired request"
         );
         if let Some(before) = ask.at.replace(assign.pod.clone()) {
-            assert_ne!(before, assign.pod, "assigned twice to one pod");
-            assert!(self.pods[&before].suspect, "taken from a pod that works");
+            assert!(self.pods[&before].doubted, "taken from a pod that works");
         }
         let (function, template) = (pod.function, pod.template.clone());
         assert_eq!(
@@ -656,12 +682,16 @@ impl Chaos {
         let function = self.index(&create.function);
         let current = self.current(function);
         assert_eq!(create.template, current);
-        let taken = self
-            .pods
-            .values()
-            .any(|pod| pod.name == create.name && !pod.unknown(self))
-            || self.creates.iter().any(|other| other.name == create.name);
-        assert!(!taken, "the name is taken");
+        let functions = self.pool.snapshot(self.now).functions;
+        let pods: Vec<_> = functions
+            .iter()
+            .flat_map(|function| &function.pods)
+            .collect();
+        let named = |name: &PodName| pods.iter().filter(|pod| pod.name == *name).count();
+        assert_eq!(named(&create.name), 1, "the name is taken");
+        // A call that takes longer than a pod may is no longer waited for.
+        self.creates
+            .retain(|other| other.name != create.name && named(&other.name) > 0);
         let abandoned = self.abandoned();
         let live = self.pods.iter().filter(|(uid, pod)| {
             pod.function == function
@@ -670,14 +700,19 @@ impl Chaos {
                 && !pod.deleting
                 && !abandoned.contains(*uid)
         });
-        let asked = self
-            .creates
-            .iter()
-            .filter(|other| self.index(&other.function) == function && other.template == current);
+        // A call for a name that is taken by now will be refused.
+        let taken = |name: &PodName| self.pods.values().any(|pod| pod.name == *name);
+        let asked = self.creates.iter().filter(|other| {
+            self.index(&other.function) == function
+                && other.template == current
+                && !taken(&other.name)
+        });
         let most = self.functions[function].settings().max_pods;
+        let (live, asked) = (live.count(), asked.count());
         assert!(
-            live.count() + asked.count() < most,
-            "more pods than the maximum"
+            live + asked < most,
+            "more pods than the maximum: {:#?}",
+            self.pool
         );
         self.creates.push(create);
     }
@@ -708,19 +743,19 @@ impl Chaos {
         let pod = self.pods.get_mut(&delete.uid).expect("a pod that is there");
         assert!(!pod.deleting, "it goes already");
         // A pod that does not answer has lost what it had.
-        assert!(!busy || pod.suspect, "a busy pod");
+        assert!(!busy || pod.doubted, "a busy pod");
         if delete.why == Leave::Idle {
             assert!(pod.reclaim_after <= self.now || pod.version != delete.resource_version);
         }
         if delete.why == Leave::Failed {
             assert!(pod.failed);
         }
-        pod.asked = true;
+        pod.asked = Some(self.now);
         self.deletes.push(delete);
     }
 
     /// What must hold between events.
-    fn check_rest(&self) {
+    fn check_rest(&mut self) {
         let snapshot = self.pool.snapshot(self.now);
         assert_eq!(self.pool.outstanding(), self.requests.len());
         let mut held = 0;
@@ -741,6 +776,16 @@ impl Chaos {
             );
         }
         assert_eq!(held, self.requests.len(), "places and requests differ");
+        // What a pod had is taken back when it is given up.
+        let pods = snapshot
+            .functions
+            .into_iter()
+            .flat_map(|function| function.pods);
+        for pod in pods.filter(|pod| pod.state == PodState::Abandoned) {
+            if let Some(uid) = pod.uid {
+                self.give_back(&uid);
+            }
+        }
     }
 }
 
@@ -756,19 +801,11 @@ impl Known {
             ready: false,
             watch_ready: false,
             suspect: false,
+            doubted: false,
             failed: false,
             deleting: false,
-            asked: false,
+            asked: None,
         }
-    }
-
-    /// Whether the pool has not heard of the pod.
-    fn unknown(&self, chaos: &Chaos) -> bool {
-        let functions = chaos.pool.snapshot(chaos.now).functions;
-        !functions
-            .iter()
-            .flat_map(|function| &function.pods)
-            .any(|pod| pod.name == self.name)
     }
 }
 

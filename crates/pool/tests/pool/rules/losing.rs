@@ -219,3 +219,18 @@ fn a_pod_the_watch_has_not_reached_yet_survives_its_starting_over() {
         .none();
     assert_eq!(world.request(&function).1.assigns().len(), 1);
 }
+
+#[test]
+fn an_answer_counts_even_from_a_pod_that_was_given_up() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 2);
+    let create = world.warm(&function);
+    let lost = world.request(&function).1.assign();
+    let slow = world.request(&function).1.assign();
+    world.lose(&lost);
+    let (name, uid) = (create.name.clone(), uid_of(&create));
+    world.send(Event::ProbeFailed { name, uid });
+    assert_eq!(world.pool.outstanding(), 2);
+    world.answer(&slow).none();
+    assert_eq!(world.pool.outstanding(), 1);
+}

@@ -1,0 +1,88 @@
+//! The floor: what a function costs when nothing but the kernel stands between it and its caller.
+
+use std::{
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+
+/// What fits into a pipe can be written before anyone reads.
+const PIPE_SIZE: usize = 64 << 10;
+
+/// Spawns, feeds, drains and waits. The standard library spawns by `posix_spawn` here.
+pub(crate) fn run(program: &Path, input: &[u8]) -> Result<Vec<u8>> {
+    let mut child = Command::new(program)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let mut stdin = child.stdin.take().context("the process has no input")?;
+    let output = if input.len() < PIPE_SIZE {
+        stdin.write_all(input)?;
+        drop(stdin);
+        child.wait_with_output()?
+    } else {
+        thread::scope(|scope| {
+            let feeder = scope.spawn(move || stdin.write_all(input));
+            let output = child.wait_with_output();
+            // A function that does not read everything fails below.
+            let _ = feeder.join();
+            output
+        })?
+    };
+    ensure!(
+        output.status.success(),
+        "{} fails: {}",
+        program.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(output.stdout)
+}
+
+/// How long one run takes.
+pub(crate) fn time(program: &Path, input: &[u8]) -> Result<Duration> {
+    let started = Instant::now();
+    run(program, input)?;
+    Ok(started.elapsed())
+}
+
+/// Runs a second that keep so many processes busy for a while.
+pub(crate) fn throughput(
+    program: &Path,
+    input: &Bytes,
+    parallel: usize,
+    span: Duration,
+) -> Result<f64> {
+    let started = Instant::now();
+    let counts: Vec<Result<u32>> = thread::scope(|scope| {
+        let lane = || -> Result<u32> {
+            let mut runs = 0;
+            while started.elapsed() < span {
+                run(program, input)?;
+                runs += 1;
+            }
+            Ok(runs)
+        };
+        let lanes: Vec<_> = (0..parallel).map(|_| scope.spawn(lane)).collect();
+        lanes
+            .into_iter()
+            .map(|lane| {
+                lane.join()
+                    .unwrap_or_else(|_| anyhow::bail!("a lane failed"))
+            })
+            .collect()
+    });
+    let mut total = 0;
+    for count in counts {
+        total += count?;
+    }
+    Ok(f64::from(total) / started.elapsed().as_secs_f64())
+}

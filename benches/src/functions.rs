@@ -1,0 +1,113 @@
+//! The functions that are measured: one in Go on kyaml, as most of the catalog's are, one in
+//! Python, and `cat`, which costs next to nothing itself.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+
+/// A function, and the image it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Go,
+    Python,
+    Cat,
+}
+
+/// A directory of executables, removed at the end, with the runner's configuration for them.
+pub(crate) struct Functions {
+    directory: TempDir,
+}
+
+// === impl Function ===
+
+impl Function {
+    pub(crate) const ALL: [Self; 3] = [Self::Go, Self::Python, Self::Cat];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Go => "go",
+            Self::Python => "python",
+            Self::Cat => "cat",
+        }
+    }
+
+    pub(crate) fn image(self) -> String {
+        format!("example.com/bench/{}:v1", self.name())
+    }
+}
+
+// === impl Functions ===
+
+impl Functions {
+    pub(crate) fn prepare() -> Result<Self> {
+        let functions = Self {
+            directory: tempfile::tempdir().context("cannot make a directory for the functions")?,
+        };
+        functions.build_go()?;
+        functions.write_python()?;
+        let cat = fs::canonicalize("/bin/cat").context("there is no /bin/cat")?;
+        fs::copy(cat, functions.path(Function::Cat)).context("cannot copy cat")?;
+        fs::write(functions.config(), configuration())?;
+        Ok(functions)
+    }
+
+    pub(crate) fn path(&self, function: Function) -> PathBuf {
+        self.directory.path().join(function.name())
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.directory.path().join("config.yaml")
+    }
+
+    /// The same function that the tests run in pods.
+    fn build_go(&self) -> Result<()> {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/images/set-namespace");
+        let status = Command::new("go")
+            .args(["build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"])
+            .arg("-o")
+            .arg(self.path(Function::Go))
+            .arg(".")
+            .current_dir(&source)
+            .env("CGO_ENABLED", "0")
+            .env("GOWORK", "off")
+            .stdin(Stdio::null())
+            .status()
+            .context("cannot run go: install Go 1.25 or newer")?;
+        if !status.success() {
+            bail!("go build in {}: {status}", source.display());
+        }
+        Ok(())
+    }
+
+    fn write_python(&self) -> Result<()> {
+        // What is called python3 may be a script that looks for the real one: not to be measured.
+        let found = Command::new("python3")
+            .args(["-c", "import sys; print(sys.executable)"])
+            .output()
+            .context("cannot run python3: install it")?;
+        let interpreter = String::from_utf8(found.stdout)?;
+        let source = include_str!("../functions/set-namespace.py");
+        let path = self.path(Function::Python);
+        fs::write(&path, format!("#!{}\n{source}", interpreter.trim()))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+        Ok(())
+    }
+}
+
+fn configuration() -> String {
+    let entries = Function::ALL.map(|function| {
+        let (name, image) = (function.name(), function.image());
+        format!("- function: {name}\n  images: [{image}]\n")
+    });
+    format!("functions:\n{}", entries.concat())
+}

@@ -1,0 +1,63 @@
+//! Measures the runner against the floor: the raw cost of the same functions on the same machine,
+//! in the same run.
+//!
+//! ```text
+//! rows ─→ floor  (spawn, feed, drain, wait)
+//!      └→ runner (the real binary, over gRPC) ─→ table
+//! ```
+//!
+//! Absolute figures drift with the machine; floor and ours are measured in turns, in small rounds,
+//! so that the drift hits both and their ratio holds.
+
+mod client;
+mod floor;
+mod functions;
+mod list;
+mod memory;
+mod rows;
+mod runner;
+mod samples;
+mod table;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use functions::Functions;
+use table::Table;
+
+/// Measures the function runner against the raw cost of the functions it runs.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Fewer rounds: two minutes instead of eight, and less to rely on
+    #[arg(long)]
+    quick: bool,
+    /// End with 1 if a goal is missed
+    #[arg(long)]
+    check: bool,
+    /// Only rows whose name contains this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+}
+
+fn main() -> Result<ExitCode> {
+    let options = Options::parse();
+    let functions = Functions::prepare()?;
+    let mut table = Table::default();
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(rows::measure(&options, &functions, &mut table))?;
+    let misses = table.misses();
+    match misses {
+        0 => println!("every goal is reached"),
+        1 => println!("one goal is missed"),
+        _ => println!("{misses} goals are missed"),
+    }
+    Ok(if options.check && misses > 0 {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}

@@ -1,0 +1,51 @@
+//! Lists of 5 MB.
+
+use anyhow::Result;
+
+use super::{Effort, Measured};
+use crate::{
+    floor,
+    functions::Function,
+    list,
+    samples::Samples,
+    table::{Goal, Quantity, Row, Table},
+};
+
+/// With what functions add to it, it stays below the default limit.
+pub(super) const LARGE: usize = 5_000_000;
+
+/// Short calls need more of them.
+const CALLS_OF_QUICK_FUNCTIONS: usize = 10;
+
+pub(super) async fn measure(
+    measured: &Measured<'_>,
+    effort: Effort,
+    table: &mut Table,
+) -> Result<()> {
+    let list = list::of_bytes(LARGE);
+    let program = measured.functions.path(measured.function);
+    let calls = match measured.function {
+        Function::Go => 1,
+        Function::Python | Function::Cat => CALLS_OF_QUICK_FUNCTIONS,
+    };
+    let (mut raw, mut ours) = (Samples::default(), Samples::default());
+    for _ in 0..effort.long_rounds {
+        for _ in 0..calls {
+            raw.push(floor::time(&program, &list)?);
+        }
+        for _ in 0..calls {
+            ours.push(measured.standby.time(&list).await?);
+        }
+    }
+    table.push(Row {
+        name: measured.row_name("a list of 5 MB"),
+        floor: Some(Quantity::Time(raw.median())),
+        ours: Quantity::Time(ours.median()),
+        goal: match measured.function {
+            Function::Go => Goal::AtMost(1.15),
+            // Moving the bytes over the wire takes longer than such a function does.
+            Function::Python | Function::Cat => Goal::Known,
+        },
+    });
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! One caller: how long a call takes.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use bytes::Bytes;
+
+use super::{Effort, Measured};
+use crate::{
+    client::Client,
+    floor,
+    functions::Function,
+    list,
+    samples::Samples,
+    table::{Goal, Quantity, Row, Table},
+};
+
+/// A pipeline's calls come about this far apart.
+const APART: Duration = Duration::from_millis(20);
+
+/// The most that standby off may cost over the floor.
+const OVER_FLOOR: Duration = Duration::from_micros(400);
+
+/// The most that a trivial function may cost over the floor.
+const OWN_COST: Duration = Duration::from_micros(500);
+
+/// Times of one pace, measured in turns.
+#[derive(Default)]
+struct Turns {
+    floor: Samples,
+    standby: Samples,
+    plain: Samples,
+}
+
+pub(super) async fn measure(
+    measured: &Measured<'_>,
+    effort: Effort,
+    table: &mut Table,
+) -> Result<()> {
+    let one = list::of_items(1);
+    let apart = Turns::take(measured, &one, APART, effort).await?;
+    let back_to_back = Turns::take(measured, &one, Duration::ZERO, effort).await?;
+    let mut push = |what: &str, floor: &Samples, ours: &Samples, goal| {
+        table.push(Row {
+            name: measured.row_name(what),
+            floor: Some(Quantity::Time(floor.median())),
+            ours: Quantity::Time(ours.median()),
+            goal,
+        });
+    };
+    let plain = "1 item, standby off, back to back";
+    if measured.function == Function::Cat {
+        // Its own cost is none: what is over the floor is ours.
+        push(
+            plain,
+            &back_to_back.floor,
+            &back_to_back.plain,
+            Goal::Over(OWN_COST),
+        );
+        push(
+            "1 item, standby, 20 ms apart",
+            &apart.floor,
+            &apart.standby,
+            Goal::Known,
+        );
+        return Ok(());
+    }
+    push(
+        "1 item, standby, 20 ms apart",
+        &apart.floor,
+        &apart.standby,
+        Goal::AtMost(0.55),
+    );
+    push(
+        "1 item, standby, back to back",
+        &back_to_back.floor,
+        &back_to_back.standby,
+        Goal::AtMost(0.8),
+    );
+    push(
+        plain,
+        &back_to_back.floor,
+        &back_to_back.plain,
+        Goal::Over(OVER_FLOOR),
+    );
+    push(
+        "1 item, standby off, 20 ms apart",
+        &apart.floor,
+        &apart.plain,
+        Goal::Known,
+    );
+    let hundred = list::of_items(100);
+    let hundred = Turns::take(measured, &hundred, APART, effort).await?;
+    push(
+        "100 items, standby, 20 ms apart",
+        &hundred.floor,
+        &hundred.standby,
+        Goal::Known,
+    );
+    Ok(())
+}
+
+// === impl Turns ===
+
+impl Turns {
+    async fn take(
+        measured: &Measured<'_>,
+        list: &Bytes,
+        pause: Duration,
+        effort: Effort,
+    ) -> Result<Self> {
+        let program = measured.functions.path(measured.function);
+        let mut turns = Self::default();
+        for _ in 0..effort.rounds {
+            for _ in 0..effort.calls {
+                tokio::time::sleep(pause).await;
+                turns.floor.push(floor::time(&program, list)?);
+            }
+            for (client, samples) in [
+                (&measured.standby, &mut turns.standby),
+                (&measured.plain, &mut turns.plain),
+            ] {
+                samples.extend(calls(client, list, pause, effort.calls).await?);
+            }
+        }
+        Ok(turns)
+    }
+}
+
+async fn calls(client: &Client, list: &Bytes, pause: Duration, count: usize) -> Result<Samples> {
+    let mut samples = Samples::default();
+    for _ in 0..count {
+        tokio::time::sleep(pause).await;
+        samples.push(client.time(list).await?);
+    }
+    Ok(samples)
+}

@@ -1,0 +1,55 @@
+//! Many callers: how many calls a second, and how long the unlucky ones wait.
+
+use std::{thread::available_parallelism, time::Duration};
+
+use anyhow::Result;
+
+use super::{Effort, Measured};
+use crate::{
+    floor,
+    functions::Function,
+    list,
+    samples::Samples,
+    table::{Goal, Quantity, Row, Table},
+};
+
+const CALLERS: usize = 64;
+
+pub(super) async fn measure(
+    measured: &Measured<'_>,
+    effort: Effort,
+    table: &mut Table,
+) -> Result<()> {
+    let list = list::of_items(1);
+    let program = measured.functions.path(measured.function);
+    let cores = available_parallelism().map_or(1, usize::from);
+    let (mut raw, mut ours, mut times) = (0.0, 0.0, Samples::default());
+    for _ in 0..effort.long_rounds {
+        raw += floor::throughput(&program, &list, cores, effort.span)?;
+        let (samples, rate) = measured.standby.crowd(&list, CALLERS, effort.span).await?;
+        ours += rate;
+        times.extend(samples);
+    }
+    let rounds = effort.long_rounds as f64;
+    let (raw, ours) = (raw / rounds, ours / rounds);
+    // A trivial function leaves nothing but our own cost to compare: that is another row's.
+    let goals = |goal| match measured.function {
+        Function::Cat => Goal::Known,
+        Function::Go | Function::Python => goal,
+    };
+    table.push(Row {
+        name: measured.row_name(&format!("64 callers (floor: {cores} at a time)")),
+        floor: Some(Quantity::Rate(raw)),
+        ours: Quantity::Rate(ours),
+        goal: goals(Goal::AtLeast(0.9)),
+    });
+    // Nobody waits longer than another if all are served in order.
+    let fair = Duration::from_secs_f64(CALLERS as f64 / ours.max(f64::MIN_POSITIVE));
+    table.push(Row {
+        name: measured.row_name("64 callers, p99 (floor: 64 / throughput)"),
+        floor: Some(Quantity::Time(fair)),
+        ours: Quantity::Time(times.percentile(99)),
+        goal: goals(Goal::AtMost(1.3)),
+    });
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! The real runner, started for a measurement and ended after it.
+
+use std::{
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    thread,
+};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::functions::Functions;
+
+/// A runner on loopback.
+pub(crate) struct Runner {
+    child: Child,
+    address: SocketAddr,
+}
+
+// === impl Runner ===
+
+impl Runner {
+    /// Starts one that keeps so many processes ready for each function.
+    pub(crate) fn start(functions: &Functions, standby: usize) -> Result<Self> {
+        let binary = binary()?;
+        let mut command = Command::new(&binary);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("OTEL_") {
+                command.env_remove(name);
+            }
+        }
+        let mut child = command
+            .args([
+                "--port=0",
+                "--listen-address=127.0.0.1",
+                "--log-format=json",
+            ])
+            .args([
+                "--disable-runtimes=pod".to_owned(),
+                format!("--standby={standby}"),
+            ])
+            .arg(format!("--functions={}", functions.directory().display()))
+            .arg(format!("--config={}", functions.config().display()))
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", binary.display()))?;
+        let log = child.stderr.take().context("the runner has no log")?;
+        // Owned before anything can fail: dropping it ends the process.
+        let mut runner = Self {
+            child,
+            address: SocketAddr::from(([0; 4], 0)),
+        };
+        let mut lines = BufReader::new(log).lines();
+        runner.address = address(&mut lines)?;
+        // Whoever writes to a full pipe waits.
+        thread::spawn(move || lines.for_each(drop));
+        Ok(runner)
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Runner {
+    /// The second signal ends it at once, with its functions.
+    fn drop(&mut self) {
+        for signal in [Signal::TERM, Signal::INT] {
+            let _ = kill_process(Pid::from_child(&self.child), signal);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// The one that was built beside this program.
+fn binary() -> Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name("function-runner");
+    if !path.is_file() {
+        bail!("{} is not built: run make bench", path.display());
+    }
+    Ok(path)
+}
+
+fn address(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> Result<SocketAddr> {
+    let mut said = String::new();
+    for line in lines {
+        let line = line?;
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+        if event["message"] == "serving" {
+            let address = event["address"].as_str().context("no address")?;
+            return Ok(address.parse()?);
+        }
+        said = line;
+    }
+    bail!("the runner ended: {said}")
+}

@@ -1,0 +1,169 @@
+//! The call home, to a runner that the test plays.
+
+use std::{
+    net::{Ipv4Addr, TcpListener as StdListener},
+    sync::{Arc, Mutex},
+};
+
+use runner_proto::{
+    announce::{
+        AnnounceRequest, AnnounceResponse,
+        announcements_server::{Announcements, AnnouncementsServer},
+    },
+    health::{HealthCheckRequest, health_check_response::ServingStatus},
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status, transport::Server};
+
+use crate::support::{Client, LIST, Setup, eventually, list_of};
+
+/// A runner that notes down who calls, and whether they serve by then.
+struct Home {
+    address: String,
+    heard: Heard,
+    serving: JoinHandle<()>,
+}
+
+#[derive(Clone)]
+struct Heard {
+    calls: Arc<Mutex<Vec<(AnnounceRequest, bool)>>>,
+    refuses: Option<fn(&str) -> Status>,
+}
+
+// === impl Home ===
+
+impl Home {
+    async fn new(refuses: Option<fn(&str) -> Status>) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        Self::on(listener, 0, refuses)
+    }
+
+    /// Closes the first few connections: a runner that is not there yet.
+    fn on(listener: TcpListener, closes: usize, refuses: Option<fn(&str) -> Status>) -> Self {
+        let address = listener.local_addr().unwrap().to_string();
+        let heard = Heard {
+            calls: Arc::default(),
+            refuses,
+        };
+        let server = Server::builder().add_service(AnnouncementsServer::new(heard.clone()));
+        let serving = tokio::spawn(async move {
+            for _ in 0..closes {
+                drop(listener.accept().await.unwrap());
+            }
+            let incoming = TcpListenerStream::new(listener);
+            server.serve_with_incoming(incoming).await.unwrap();
+        });
+        Self {
+            address,
+            heard,
+            serving,
+        }
+    }
+
+    fn calls(&self) -> Vec<(AnnounceRequest, bool)> {
+        self.heard.calls.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+#[tonic::async_trait]
+impl Announcements for Heard {
+    async fn announce(
+        &self,
+        request: Request<AnnounceRequest>,
+    ) -> Result<Response<AnnounceResponse>, Status> {
+        let request = request.into_inner();
+        let port: u16 = request.address.rsplit(':').next().unwrap().parse().unwrap();
+        let client = Client::to((Ipv4Addr::LOCALHOST, port).into()).await;
+        let health = client.health().check(HealthCheckRequest::default()).await;
+        let serves = health.is_ok_and(|health| health.get_ref().status() == ServingStatus::Serving);
+        self.calls.lock().unwrap().push((request, serves));
+        match self.refuses {
+            Some(refuse) => Err(refuse("no")),
+            None => Ok(Response::new(AnnounceResponse {})),
+        }
+    }
+}
+
+fn calling(runner: &str, pod_address: &str) -> Setup {
+    Setup::script("cat")
+        .flag("--verbosity=3")
+        .env("KRM_WRAPPER_RUNNER", runner)
+        .env("KRM_WRAPPER_SLOT", "set-label-v1-1-0a1b2c3d")
+        .env("KRM_WRAPPER_TOKEN", "one-time")
+        .env("KRM_WRAPPER_POD_ADDRESS", pod_address)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_calls_once_when_it_serves_and_says_where() {
+    let home = Home::new(None).await;
+    let wrapper = calling(&home.address, "198.18.7.7").start().await;
+    wrapper.logged(" announced ").await;
+    assert_eq!(list_of(wrapper.client().await.call("fn").await), LIST);
+    let said = AnnounceRequest {
+        slot: "set-label-v1-1-0a1b2c3d".to_owned(),
+        token: "one-time".to_owned(),
+        address: format!("198.18.7.7:{}", wrapper.address.port()),
+    };
+    assert_eq!(home.calls(), [(said, true)]);
+    assert!(!wrapper.log().contains("one-time"), "{}", wrapper.log());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ipv6_address_is_put_in_brackets() {
+    let home = Home::new(None).await;
+    let wrapper = calling(&home.address, "fd00::7").start().await;
+    let call = eventually("a call", || home.calls().pop()).await;
+    let address = format!("[fd00::7]:{}", wrapper.address.port());
+    assert_eq!(call.0.address, address);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_tries_again_while_the_runner_is_not_there() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let home = Home::on(listener, 2, None);
+    let wrapper = calling(&home.address, "198.18.7.7").start().await;
+    wrapper.logged(" announced ").await;
+    assert_eq!(home.calls().len(), 1);
+    assert!(wrapper.log().contains("announcement failed"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_gives_up_quietly() {
+    let nobody = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = nobody.local_addr().unwrap().to_string();
+    drop(nobody);
+    let wrapper = calling(&address, "198.18.7.7").start().await;
+    wrapper.logged("attempt=6").await;
+    assert_eq!(list_of(wrapper.client().await.call("fn").await), LIST);
+    let log = wrapper.log();
+    let about: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("announce"))
+        .collect();
+    assert_eq!(about.len(), 6, "{log}");
+    assert!(about.iter().all(|line| line.contains("DEBUG")), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_refused_is_not_tried_again() {
+    let home = Home::new(Some(|why| Status::permission_denied(why))).await;
+    let wrapper = calling(&home.address, "198.18.7.7").start().await;
+    wrapper.logged("announcement refused").await;
+    assert_eq!(list_of(wrapper.client().await.call("fn").await), LIST);
+    assert_eq!(home.calls().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_is_busy_is_tried_six_times() {
+    let home = Home::new(Some(|why| Status::unavailable(why))).await;
+    let wrapper = calling(&home.address, "198.18.7.7").start().await;
+    wrapper.logged("attempt=6").await;
+    assert_eq!(home.calls().len(), 6);
+}

@@ -1,0 +1,164 @@
+//! Every other reason why there is no result, each with its code and facts.
+
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
+
+use runner_core::Reason;
+use rustix::process::Signal;
+use tokio::task::JoinSet;
+use tonic::Code;
+
+use crate::support::{Client, Gate, LIST, Request, Setup, error_of, eventually, exists, list_of};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_over_the_limit_is_told_its_size_and_the_flag() {
+    let wrapper = Setup::script("cat")
+        .flag("--max-request-body-size=2000")
+        .start()
+        .await;
+    let client = wrapper.client().await;
+    let large = Request::of("fn").list("x".repeat(3000));
+    let error = error_of(client.send(large).await, Code::ResourceExhausted);
+    assert_eq!(error.reason(), Reason::MessageTooLarge);
+    assert_eq!(error.fact("limit"), Some("2000"));
+    assert!(
+        error.message().contains("--max-request-body-size"),
+        "{error:?}"
+    );
+    let size: usize = error.fact("size").unwrap().parse().unwrap();
+    assert!((3000..3100).contains(&size), "{size}");
+    assert_eq!(list_of(client.call("fn").await), LIST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_over_the_limit_is_refused_whatever_its_length() {
+    for script in ["cat; yes | head -c 3000", "cat; exec yes"] {
+        let wrapper = Setup::script(script)
+            .flag("--max-request-body-size=2000")
+            .start()
+            .await;
+        let error = error_of(
+            wrapper.client().await.call("fn").await,
+            Code::ResourceExhausted,
+        );
+        assert_eq!(error.reason(), Reason::MessageTooLarge, "{script}");
+        assert!(
+            error.message().contains("--max-request-body-size"),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_the_callers_deadline_the_function_ends_and_its_last_words_are_told() {
+    let wrapper = Setup::script("echo $$ >&2; cat > /dev/null; sleep 600; exit 1")
+        .start()
+        .await;
+    let request = Request::of("fn").within(Duration::from_secs(2));
+    let error = error_of(
+        wrapper.client().await.send(request).await,
+        Code::DeadlineExceeded,
+    );
+    assert_eq!(error.reason(), Reason::DeadlineExceeded);
+    assert!(
+        error.message().contains("the caller's deadline"),
+        "{error:?}"
+    );
+    for fact in ["queued_ms", "running_ms"] {
+        error.fact(fact).unwrap().parse::<u64>().unwrap();
+    }
+    let pid: u32 = error
+        .message()
+        .rsplit("stderr: ")
+        .next()
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    eventually("the function is gone", || (!exists(pid)).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_without_a_deadline_have_the_flags() {
+    let wrapper = Setup::script("exec sleep 600")
+        .flag("--function-timeout=1")
+        .start()
+        .await;
+    let error = error_of(
+        wrapper.client().await.call("fn").await,
+        Code::DeadlineExceeded,
+    );
+    assert!(
+        error.message().contains("1s (--function-timeout)"),
+        "{error:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_leaves_takes_the_function_along() {
+    let gate = Gate::new();
+    let wrapper = Setup::script(&gate.script()).start().await;
+    let client = wrapper.client().await;
+    let call = tokio::spawn(async move { client.call("fn").await });
+    let functions = gate.holds(1).await;
+    call.abort();
+    eventually("the function is gone", || {
+        (!exists(functions[0])).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beyond_a_thousand_waiting_evaluations_callers_are_told_to_come_back() {
+    let wrapper = Setup::script("exec sleep 600")
+        .flag("--max-parallel=1")
+        .flag("--standby=0")
+        .start()
+        .await;
+    let mut calls = JoinSet::new();
+    for _ in 0..8 {
+        let client: Client = wrapper.client().await;
+        for _ in 0..150 {
+            let client = client.clone();
+            calls.spawn(async move { client.call("fn").await });
+        }
+    }
+    let first = calls.join_next().await.unwrap().unwrap();
+    let error = error_of(first, Code::ResourceExhausted);
+    assert_eq!(error.reason(), Reason::QueueFull);
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_outlasts_the_drain_is_told_so() {
+    let wrapper = Setup::script("exec sleep 600")
+        .flag("--drain-timeout=0")
+        .flag("--standby=0")
+        .start()
+        .await;
+    let client = wrapper.client().await;
+    let call = tokio::spawn(async move { client.call("fn").await });
+    eventually("the function runs", || wrapper.children().pop()).await;
+    wrapper.signal(Signal::TERM);
+    let error = error_of(call.await.unwrap(), Code::Unavailable);
+    assert_eq!(error.reason(), Reason::Draining);
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entrypoint_that_vanishes_fails_its_calls_and_no_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("fn");
+    fs::write(&program, "#!/bin/sh\ncat\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let wrapper = Setup::new(&[&program]).flag("--standby=0").start().await;
+    let client = wrapper.client().await;
+    fs::rename(&program, directory.path().join("away")).unwrap();
+    let error = error_of(client.call("fn").await, Code::Internal);
+    assert_eq!(error.reason(), Reason::FunctionFailed);
+    assert!(
+        error.message().starts_with("Failed to execute function"),
+        "{error:?}"
+    );
+    fs::rename(directory.path().join("away"), &program).unwrap();
+    assert_eq!(list_of(client.call("fn").await), LIST);
+}

@@ -1,0 +1,157 @@
+//! How little of a pod the wrapper takes, at rest and after work.
+
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use tokio::task::JoinSet;
+
+use crate::support::{LIST, Setup, Wrapper, eventually, list_of, wrapper_for, wrapper_server};
+
+const EVALUATIONS: usize = 10_000;
+const CALLERS: usize = 64;
+
+const PT_INTERP: u32 = 3;
+const SHT_SYMTAB: u32 = 2;
+
+/// What an ELF file says of itself.
+#[derive(Debug, PartialEq, Eq)]
+struct Elf {
+    machine: u16,
+    is_static: bool,
+    is_stripped: bool,
+}
+
+// === impl Elf ===
+
+impl Elf {
+    /// Reads the headers of a 64-bit little-endian file.
+    fn read(path: &Path) -> Self {
+        let file = fs::read(path).unwrap();
+        assert_eq!(file[..6], *b"\x7fELF\x02\x01");
+        let half = |at: usize| u16::from_le_bytes([file[at], file[at + 1]]);
+        let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+        let offset = |at: usize| {
+            usize::try_from(u64::from_le_bytes(file[at..at + 8].try_into().unwrap())).unwrap()
+        };
+        let mut segments =
+            (0..half(56)).map(|n| word(offset(32) + usize::from(n) * usize::from(half(54))));
+        let mut sections =
+            (0..half(60)).map(|n| word(offset(40) + usize::from(n) * usize::from(half(58)) + 4));
+        Self {
+            machine: half(18),
+            is_static: !segments.any(|kind| kind == PT_INTERP),
+            is_stripped: !sections.any(|kind| kind == SHT_SYMTAB),
+        }
+    }
+}
+
+fn zombies(wrapper: &Wrapper) -> usize {
+    let is_zombie = |pid: &rustix::process::Pid| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()));
+        stat.is_ok_and(|stat| {
+            stat.rsplit_once(") ")
+                .is_some_and(|rest| rest.1.starts_with('Z'))
+        })
+    };
+    wrapper
+        .children()
+        .iter()
+        .filter(|pid| is_zombie(pid))
+        .count()
+}
+
+#[test]
+fn the_binary_is_static_stripped_and_small() {
+    let expected = match std::env::consts::ARCH {
+        "x86_64" => 62,
+        "aarch64" => 183,
+        other => panic!("there is no image for {other}"),
+    };
+    let elf = Elf {
+        machine: expected,
+        is_static: true,
+        is_stripped: true,
+    };
+    assert_eq!(Elf::read(wrapper_server()), elf);
+    let size = fs::metadata(wrapper_server()).unwrap().len();
+    println!("binary: {size} bytes");
+    assert!(size <= 3_000_000, "{size} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_evaluations_leave_nothing_behind() {
+    let setup = Setup::new(&["/bin/busybox", "cat"]);
+    let started = Instant::now();
+    let wrapper = setup.start().await;
+    println!("serving after {:?}", started.elapsed());
+    let idle = wrapper.resident();
+    println!("resident when idle: {} KiB", idle >> 10);
+    assert!(idle <= 4_000_000, "{idle} bytes resident when idle");
+
+    let client = wrapper.client().await;
+    assert_eq!(list_of(client.call("cat").await), LIST);
+    let descriptors = wrapper.descriptors();
+    let left = Arc::new(AtomicUsize::new(EVALUATIONS));
+    let started = Instant::now();
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let (client, left) = (client.clone(), left.clone());
+        callers.spawn(async move {
+            let next = || {
+                left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                    left.checked_sub(1)
+                })
+            };
+            while next().is_ok() {
+                assert_eq!(list_of(client.call("cat").await), LIST);
+            }
+        });
+    }
+    while let Some(caller) = callers.join_next().await {
+        caller.unwrap();
+    }
+    println!("{EVALUATIONS} evaluations: {:?}", started.elapsed());
+
+    let resident = wrapper.resident();
+    println!("resident afterwards: {} KiB", resident >> 10);
+    assert!(resident <= 12_000_000, "{resident} bytes resident");
+    eventually("no zombie, and no descriptor more than before", || {
+        (zombies(&wrapper) == 0 && wrapper.descriptors() <= descriptors).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_other_architecture_runs_too() {
+    let program = wrapper_for("aarch64");
+    let elf = Elf {
+        machine: 183,
+        is_static: true,
+        is_stripped: true,
+    };
+    assert_eq!(Elf::read(&program), elf);
+    assert!(fs::metadata(&program).unwrap().len() <= 3_000_000);
+    let version = Command::new("qemu-aarch64-static")
+        .arg(&program)
+        .arg("--version")
+        .output()
+        .unwrap();
+    assert!(
+        version.stdout.starts_with(b"wrapper-server "),
+        "{version:?}"
+    );
+    let wrapper = Setup::script("cat")
+        .under(["qemu-aarch64-static"])
+        .program(&program)
+        .start()
+        .await;
+    assert_eq!(list_of(wrapper.client().await.call("cat").await), LIST);
+}

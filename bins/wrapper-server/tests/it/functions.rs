@@ -1,0 +1,45 @@
+//! Functions as their authors write them, in four languages.
+
+use std::path::Path;
+
+use crate::support::{LIST, Setup, list_of, repository, set_label, set_namespace};
+
+async fn evaluated(entrypoint: &[&Path]) -> (String, String) {
+    let wrapper = Setup::new(entrypoint).start().await;
+    let answer = wrapper.client().await.call("fn").await;
+    let log = answer.as_ref().map(|answer| answer.log.to_vec());
+    let log = String::from_utf8(log.unwrap_or_default()).unwrap();
+    (list_of(answer), log)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shell_script_is_a_function() {
+    let script = repository("tests/images/count/function.sh");
+    let (list, log) = evaluated(&[Path::new("/bin/sh"), &script]).await;
+    assert_eq!(list, LIST);
+    assert_eq!(log, format!("count: {} bytes\n", LIST.len()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_python_program_is_a_function() {
+    let script = repository("tests/images/annotate/function.py");
+    let (list, _) = evaluated(&[Path::new("/usr/bin/python3"), &script]).await;
+    assert!(list.contains("annotated 1 items"), "{list}");
+    assert_eq!(list.matches("namespace: there").count(), 2, "{list}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rust_program_is_a_function() {
+    let (list, _) = evaluated(&[set_label()]).await;
+    assert!(
+        list.contains("tier: \"front\"") && list.contains("# kept"),
+        "{list}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_go_program_on_kyaml_is_a_function() {
+    let (list, log) = evaluated(&[set_namespace()]).await;
+    assert!(list.contains("    namespace: there\n"), "{list}");
+    assert_eq!(log, "set-namespace: 1 items\n");
+}

@@ -1,0 +1,117 @@
+//! Called `grpc-health-probe`: the flags and exit codes that pod templates rely on.
+
+use std::{
+    net::{Ipv4Addr, TcpListener as StdListener},
+    process::{Command, Output},
+};
+
+use runner_service::{Health, Lifecycle};
+use tokio::{net::TcpListener, task::spawn_blocking};
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::Server;
+
+use crate::support::{Root, Setup, Wrapper};
+
+/// Asks with these flags; returns the exit code and what was said.
+async fn probe(flags: &[&str]) -> (i32, String) {
+    let tools = Root::empty();
+    tools.link("wrapper-server", "/grpc-health-probe");
+    let mut command = Command::new(tools.at("/grpc-health-probe"));
+    command.args(flags);
+    let output: Output = spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(said).unwrap(),
+    )
+}
+
+async fn serving() -> (Wrapper, String) {
+    let wrapper = Setup::script("cat").start().await;
+    let address = format!("localhost:{}", wrapper.address.port());
+    (wrapper, address)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_serving_wrapper_is_0_with_every_flag_in_use() {
+    let (_wrapper, address) = serving().await;
+    for flags in [
+        &["-addr", &address][..],
+        &[
+            "--addr",
+            &address,
+            "-connect-timeout",
+            "5s",
+            "-rpc-timeout=5000ms",
+            "-v",
+        ],
+        &[
+            "-addr",
+            &address,
+            "-service",
+            "evaluator.FunctionEvaluator",
+            "-tls=false",
+        ],
+    ] {
+        let (code, said) = probe(flags).await;
+        assert_eq!(code, 0, "{flags:?}: {said}");
+        assert!(said.starts_with("status: SERVING\n"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_asked_is_1() {
+    for (flags, says) in [
+        (&[][..], "-addr not specified"),
+        (&["-addr", "localhost:1", "-nope"], "unknown flag -nope"),
+        (&["-addr", "localhost:1", "-tls"], "-tls is not supported"),
+        (
+            &["-addr", "localhost:1", "-rpc-timeout", "0s"],
+            "greater than zero",
+        ),
+    ] {
+        let (code, said) = probe(flags).await;
+        assert_eq!(code, 1, "{flags:?}: {said}");
+        assert!(said.contains(says), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_there_is_2() {
+    let free = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let (code, said) = probe(&["-addr", &address]).await;
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("failed to connect service"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_or_an_error_for_one_is_3() {
+    let silent = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let (code, said) = probe(&["-addr", &address, "-rpc-timeout", "200ms"]).await;
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("did not complete within 200ms"), "{said}");
+
+    let (_wrapper, address) = serving().await;
+    let (code, said) = probe(&["-addr", &address, "-service", "other"]).await;
+    assert_eq!(code, 3, "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_serve_is_4() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let starting = Health::server(Lifecycle::default());
+    let server = Server::builder()
+        .add_service(starting)
+        .serve_with_incoming(TcpListenerStream::new(listener));
+    let server = tokio::spawn(server);
+    let (code, said) = probe(&["-addr", &address]).await;
+    server.abort();
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("NOT_SERVING"), "{said}");
+}

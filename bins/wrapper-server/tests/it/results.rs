@@ -1,0 +1,107 @@
+//! What a function's end means, in the words that package authors know.
+
+use runner_core::Reason;
+use tonic::Code;
+
+use crate::support::{LIST, Request, Setup, Wrapper, error_of, list_of, log_of};
+
+const RESULTS: &str = "results:
+- message: too few
+  severity: error
+  resourceRef: {apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}
+  field: {path: spec.replicas}
+- message: looks old
+  severity: warning
+- message: seen
+";
+
+/// A function that prints the list it is given, then a text, and ends so.
+async fn printing(text: &str, end: &str) -> Wrapper {
+    let script = format!("cat\nprintf '%s' '{text}'\necho oh >&2\n{end}");
+    Setup::script(&script).start().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_output_is_returned_byte_for_byte_and_stderr_as_the_log() {
+    let wrapper = printing("", "exit 0").await;
+    let client = wrapper.client().await;
+    let odd = "apiVersion: config.kubernetes.io/v1alpha1\r\nkind: 'ResourceList'\r\n# é\n\n";
+    for list in [LIST, odd] {
+        let answer = client.send(Request::of("fn").list(list)).await;
+        assert_eq!(list_of(answer.clone()), list);
+        assert_eq!(log_of(answer), "oh\n");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_of_severity_error_are_returned_if_the_function_succeeds() {
+    let wrapper = printing(RESULTS, "exit 0").await;
+    let list = list_of(wrapper.client().await.call("fn").await);
+    assert_eq!(list, format!("{LIST}{RESULTS}"));
+    wrapper.logged("function reports errors").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_is_told_with_its_structured_results() {
+    let wrapper = printing(RESULTS, "exit 3").await;
+    let error = error_of(wrapper.client().await.call("fn").await, Code::Internal);
+    assert_eq!(
+        error.message(),
+        "failed to evaluate function \"example.com/fn/fn:v1\" with structured results: \
+         [error] apps/v1/Deployment/shop/web spec.replicas: too few\n\
+         [warning]: looks old\n\
+         [info]: seen and stderr: oh"
+    );
+    assert_eq!(error.reason(), Reason::FunctionFailed);
+    let facts = ["exit_code", "evaluator", "image"].map(|name| error.fact(name).unwrap());
+    assert_eq!(facts, ["3", "wrapper", "example.com/fn/fn:v1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_without_a_list_is_told_by_its_stderr() {
+    let wrapper = Setup::script("cat > /dev/null; echo oh >&2; exit 3")
+        .start()
+        .await;
+    let error = error_of(wrapper.client().await.call("fn").await, Code::Internal);
+    assert_eq!(
+        error.message(),
+        "failed to parse the output of function \"example.com/fn/fn:v1\" with stderr 'oh': \
+         expected a ResourceList, found nothing"
+    );
+    assert_eq!(error.reason(), Reason::FunctionFailed);
+    assert_eq!(error.fact("exit_code"), Some("3"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_killed_by_a_signal_says_which() {
+    let wrapper = Setup::script("cat; kill -SEGV $$").start().await;
+    let error = error_of(wrapper.client().await.call("fn").await, Code::Internal);
+    assert_eq!(error.reason(), Reason::FunctionFailed);
+    assert_eq!(
+        (error.fact("signal"), error.fact("exit_code")),
+        (Some("11"), None)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn success_without_a_list_is_bad_output() {
+    let kind = "apiVersion: config.kubernetes.io/v1\nkind: List\n";
+    for (script, reason) in [
+        ("cat > /dev/null", "expected a ResourceList, found nothing"),
+        (
+            "cat > /dev/null; echo hello",
+            "line 1: expected a ResourceList, found no mapping",
+        ),
+        (&format!("cat > /dev/null; printf '{kind}'"), ""),
+    ] {
+        let wrapper = Setup::script(script).start().await;
+        let error = error_of(wrapper.client().await.call("fn").await, Code::Internal);
+        assert_eq!(error.reason(), Reason::BadOutput, "{script}");
+        let words =
+            "failed to parse the output of function \"example.com/fn/fn:v1\" with stderr '': ";
+        let why = error.message().strip_prefix(words);
+        let why = why.unwrap_or_else(|| panic!("{}", error.message()));
+        assert!(why.contains(reason), "{why}");
+        assert_eq!(error.fact("exit_code"), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! Starts that cannot end well: one clear line, an exit code, and never a listening port.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use crate::support::{LIMIT, Root, Setup, wrapper_server};
+
+#[test]
+fn a_missing_entrypoint_is_named() {
+    let file = Setup::new(&["/no/such/function"]).refuses();
+    assert_eq!(file.code, Some(127));
+    assert!(file.line().contains("/no/such/function does not exist"));
+    let path = Setup::new(&["no-such-function"])
+        .env("PATH", "/nowhere:/bin")
+        .refuses();
+    assert_eq!(path.code, Some(127));
+    assert!(path.line().contains("no directory of PATH (/nowhere:/bin)"));
+}
+
+#[test]
+fn an_entrypoint_that_is_no_program_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    for (entrypoint, why) in [(file.as_path(), "mode"), (directory.path(), "directory")] {
+        let ended = Setup::new(&[entrypoint]).refuses();
+        assert_eq!(ended.code, Some(126));
+        assert!(ended.line().contains("is not executable"), "{ended:?}");
+        assert!(ended.line().contains(why), "{ended:?}");
+    }
+}
+
+#[test]
+fn an_entrypoint_of_somebody_else_is_refused() {
+    let root = Root::empty();
+    let function = root.at("/function");
+    fs::write(&function, "#!/bin/sh\ncat\n").unwrap();
+    fs::set_permissions(&function, fs::Permissions::from_mode(0o700)).unwrap();
+    let ended = Setup::new(&[&function])
+        .nobody()
+        .program(root.at("/wrapper-server"))
+        .refuses();
+    assert_eq!(ended.code, Some(126));
+    assert!(ended.line().contains("is not executable"), "{ended:?}");
+}
+
+#[test]
+fn an_empty_entrypoint_is_a_mistake_in_the_command_line() {
+    for entrypoint in [&[][..], &[""]] {
+        let ended = Setup::new(entrypoint).refuses();
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.line().contains("entrypoint is missing"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_flag_that_makes_no_sense_is_named() {
+    for (flag, says) in [
+        ("--colour", "unknown flag --colour"),
+        ("--port=x", "malformed value \"x\" of flag --port"),
+        ("--standby=-1", "malformed value \"-1\" of flag --standby"),
+        ("cat", "unexpected argument \"cat\""),
+    ] {
+        let ended = Setup::script("cat").flag(flag).refuses();
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.line().contains(says), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    for address in [everywhere, loopback] {
+        let taken = TcpListener::bind(address).unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let ended = Setup::script("cat")
+            .flag(format!("--port={port}"))
+            .refuses();
+        assert_eq!(ended.code, Some(1));
+        let says = format!(":{port}: ");
+        assert!(ended.line().contains("cannot listen on"), "{ended:?}");
+        assert!(ended.line().contains(&says), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_variable_that_makes_no_sense_is_named() {
+    let ended = Setup::script("cat")
+        .env("OTEL_METRICS_EXPORTER", "pigeon")
+        .refuses();
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.line().contains("OTEL_METRICS_EXPORTER"), "{ended:?}");
+}
+
+#[test]
+fn a_wrapper_that_cannot_serve_never_listens() {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let mut child = Command::new(wrapper_server())
+        .args(["--port", &address.port().to_string(), "--", "/no/such"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let limit = Instant::now() + LIMIT;
+    while child.try_wait().unwrap().is_none() && Instant::now() < limit {
+        assert!(std::net::TcpStream::connect(address).is_err());
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(127));
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    for (flag, says) in [
+        ("--help", "-- ENTRYPOINT"),
+        ("-version", "wrapper-server 0."),
+    ] {
+        let output = Command::new(wrapper_server()).arg(flag).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty());
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(says), "{text}");
+    }
+}

@@ -1,0 +1,148 @@
+//! A wrapper's command line and surroundings.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use super::{Ended, Wrapper, wrapper_server};
+
+/// What a wrapper is started with.
+pub struct Setup {
+    /// Words before the wrapper's own: a program that makes its surroundings and then becomes it.
+    before: Vec<OsString>,
+    program: PathBuf,
+    flags: Vec<String>,
+    entrypoint: Vec<OsString>,
+    environment: Option<Vec<(String, String)>>,
+    added: Vec<(String, String)>,
+    directory: Option<PathBuf>,
+    namespaced: bool,
+}
+
+// === impl Setup ===
+
+impl Setup {
+    pub fn new<W: AsRef<OsStr>>(entrypoint: &[W]) -> Self {
+        Self {
+            before: Vec::new(),
+            program: wrapper_server().to_owned(),
+            flags: vec!["--port=0".to_owned()],
+            entrypoint: entrypoint
+                .iter()
+                .map(|word| word.as_ref().to_owned())
+                .collect(),
+            environment: None,
+            added: Vec::new(),
+            directory: None,
+            namespaced: false,
+        }
+    }
+
+    /// A function written in shell.
+    pub fn script(script: &str) -> Self {
+        Self::new(&["/bin/sh", "-c", script])
+    }
+
+    pub fn flag(mut self, flag: impl Into<String>) -> Self {
+        self.flags.push(flag.into());
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.added.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// These variables and no others.
+    pub fn only_env(mut self, variables: &[(&str, &str)]) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        self.environment = Some(variables.iter().map(owned).collect());
+        self
+    }
+
+    pub fn directory(mut self, directory: &Path) -> Self {
+        self.directory = Some(directory.to_owned());
+        self
+    }
+
+    /// Started by another program.
+    pub fn under<W: Into<OsString>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.before.extend(words.into_iter().map(Into::into));
+        self
+    }
+
+    /// Another copy of the wrapper.
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = program.into();
+        self
+    }
+
+    /// As PID 1, the way a pod starts it.
+    pub fn pid_one(mut self) -> Self {
+        self.namespaced = true;
+        self.under([
+            "unshare",
+            "--fork",
+            "--pid",
+            "--mount-proc",
+            "--kill-child",
+            "--",
+        ])
+    }
+
+    /// As somebody who may do nothing in particular.
+    pub fn nobody(self) -> Self {
+        self.under([
+            "setpriv",
+            "--reuid=10001",
+            "--regid=10001",
+            "--clear-groups",
+            "--inh-caps=-all",
+            "--",
+        ])
+    }
+
+    pub async fn start(self) -> Wrapper {
+        Wrapper::start(self.command(), self.namespaced).await
+    }
+
+    /// Runs a wrapper that cannot serve.
+    pub fn refuses(self) -> Ended {
+        Ended::of(self.command())
+    }
+
+    fn command(&self) -> Command {
+        let mut words = self.before.clone();
+        words.push(self.program.clone().into());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(&self.flags).arg("--");
+        command.args(&self.entrypoint);
+        match &self.environment {
+            Some(variables) => {
+                command.env_clear();
+                command.envs(variables.iter().cloned());
+            }
+            None => quiet(&mut command),
+        }
+        command.envs(self.added.iter().cloned());
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// No telemetry but what a test asks for.
+fn quiet(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("OTEL_") {
+            command.env_remove(name);
+        }
+    }
+}

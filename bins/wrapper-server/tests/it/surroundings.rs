@@ -1,0 +1,110 @@
+//! Roots, users and limits that a function's image or pod may bring.
+
+use tonic::Code;
+
+use crate::support::{LIST, PodLimit, Request, Root, Setup, error_of, list_of, log_of, set_label};
+
+const WRAPPER: &str = "/wrapper-server";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_static_function_runs_in_an_otherwise_empty_root() {
+    let root = Root::empty();
+    root.add(set_label(), "/set-label");
+    let wrapper = Setup::new(&["/set-label"])
+        .under(root.enter())
+        .program(WRAPPER)
+        .start()
+        .await;
+    let client = wrapper.client().await;
+    for _ in 0..3 {
+        let list = list_of(client.call("set-label").await);
+        assert!(list.contains("tier: \"front\""), "{list}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bare_name_is_found_in_the_path_of_a_busybox_root() {
+    let root = Root::busybox();
+    let wrapper = Setup::new(&["sh", "-c", "echo from busybox >&2; cat"])
+        .under(root.enter())
+        .program(WRAPPER)
+        .start()
+        .await;
+    let answer = wrapper.client().await.call("sh").await;
+    assert_eq!(log_of(answer), "from busybox\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_may_run_as_any_user() {
+    let root = Root::empty();
+    let wrapper = Setup::script("id -u >&2; id -g >&2; cat")
+        .nobody()
+        .program(root.at(WRAPPER))
+        .start()
+        .await;
+    let answer = wrapper.client().await.call("id").await;
+    assert_eq!(log_of(answer), "10001\n10001\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_needs_a_root_that_can_be_written_to() {
+    let root = Root::busybox();
+    let wrapper = Setup::script("said=$( (echo > /file) 2>&1) || echo refused >&2; cat")
+        .under(root.enter_read_only())
+        .program(WRAPPER)
+        .start()
+        .await;
+    let answer = wrapper.client().await.call("sh").await;
+    assert_eq!(log_of(answer), "refused\n");
+    assert!(!root.at("/file").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_five_megabytes_pass_through_a_pod_of_64() {
+    let limit = PodLimit::memory(64 << 20);
+    let script = "list=$(cat); case $list in *greedy*) exec tail < /dev/zero;; esac; printf '%s\n' \"$list\"";
+    let wrapper = Setup::script(script).under(limit.enter()).start().await;
+    let client = wrapper.client().await;
+    let large = format!("{LIST}# {}\n", "x".repeat(5 << 20));
+    for _ in 0..5 {
+        let call = || client.send(Request::of("cat").list(large.clone()));
+        let (one, other) = tokio::join!(call(), call());
+        assert_eq!(
+            (list_of(one), list_of(other)),
+            (large.clone(), large.clone())
+        );
+    }
+    // One that takes all there is fails alone.
+    let greedy = Request::of("greedy").list(format!("{LIST}# greedy\n"));
+    let error = error_of(client.send(greedy).await, Code::Internal);
+    assert_eq!(error.reason(), runner_core::Reason::FunctionFailed);
+    assert_eq!(list_of(client.call("cat").await), LIST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_of_one_core_runs_one_function_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = format!(
+        "list=$(cat; echo .); mkdir {0} || echo overlap >&2; sleep 0.05; rmdir {0}; \
+         printf %s \"${{list%.}}\"",
+        directory.path().join("busy").display()
+    );
+    let overlaps = async |setup: Setup| {
+        let wrapper = setup.start().await;
+        let client = wrapper.client().await;
+        let calls = (0..8).map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.call("fn").await })
+        });
+        let mut overlaps = 0;
+        for call in calls.collect::<Vec<_>>() {
+            overlaps += log_of(call.await.unwrap()).matches("overlap").count();
+        }
+        overlaps
+    };
+    let limit = PodLimit::one_core();
+    let limited = Setup::script(&script).under(limit.enter());
+    assert_eq!(overlaps(limited).await, 0);
+    let free = Setup::script(&script).flag("--max-parallel=4");
+    assert_ne!(overlaps(free).await, 0);
+}

@@ -1,0 +1,272 @@
+//! Which images a statement is about.
+
+use rstest::rstest;
+use runner_core::TagConstraint;
+
+use super::{SHA, parse};
+use crate::{PodSettings, Runtime, testing::*};
+
+/// One of everything: what the matching rows below are matched against.
+fn everything() -> Fixture {
+    Fixture::new()
+        .binaries(&[
+            "file", "pinned", "latest", "bare", "object", "mirrored", "ported",
+        ])
+        .config(&format!(
+            r"
+functions:
+- function: file
+  images: [ghcr.io/x/file:v0.4.1, ghcr.io/x/file:v0.4.2, gcr.io/y/file:v1]
+- function: pinned
+  images: [ghcr.io/x/pinned@{SHA}, 'ghcr.io/x/both:v1@{SHA}']
+- function: latest
+  images: [ghcr.io/x/latest, docker.io/official:v1]
+- function: bare
+  images: [bare:v1]
+"
+        ))
+        .object(
+            object("object")
+                .image("object")
+                .binary("object", &["v0.4.0", "v0.4.1", "v0.5.0"]),
+        )
+        .object(
+            object("mirrored")
+                .image("mirrored")
+                .prefixes(&["", "mirror.example.com/fns/", "docker.io"])
+                .binary("mirrored", &["v1", SHA]),
+        )
+        .object(
+            object("ported")
+                .image("ported")
+                .prefixes(&["localhost:5000", "[::1]:5000/deep/er//"])
+                .binary("ported", &["v1"]),
+        )
+        .object(
+            object("pods")
+                .image("pods")
+                .prefixes(&["ghcr.io/x"])
+                .pod(&["v1"]),
+        )
+        .object(object("go").image("file").prefixes(&["ghcr.io/x"]))
+}
+
+#[rstest]
+// Files name images in full.
+#[case("ghcr.io/x/file:v0.4.1", "", Some("file"))]
+#[case("ghcr.io/x/file:v0.4.2", "", Some("file"))]
+#[case("gcr.io/y/file:v1", "", Some("file"))]
+#[case("ghcr.io/x/file:v0.4.3", "", None)]
+#[case("ghcr.io/x/file", "", None)]
+#[case("ghcr.io/x/file:v0.4", "", None)]
+#[case("ghcr.io/x/files:v0.4.1", "", None)]
+#[case("ghcr.io/file:v0.4.1", "", None)]
+#[case("ghcr.io/x/y/file:v0.4.1", "", None)]
+#[case("gcr.io/x/file:v0.4.1", "", None)]
+#[case("file:v0.4.1", "", None)]
+// An untagged image is the one tagged latest.
+#[case("ghcr.io/x/latest", "", Some("latest"))]
+#[case("ghcr.io/x/latest:latest", "", Some("latest"))]
+#[case("ghcr.io/x/latest:v1", "", None)]
+// Docker's own names are one image however they are written.
+#[case("docker.io/official:v1", "", Some("latest"))]
+#[case("docker.io/library/official:v1", "", Some("latest"))]
+#[case("index.docker.io/library/official:v1", "", Some("latest"))]
+// A bare name has the default prefix, on both sides.
+#[case("bare:v1", "", Some("bare"))]
+#[case("ghcr.io/default/catalog/bare:v1", "", Some("bare"))]
+#[case("docker.io/library/bare:v1", "", None)]
+// A digest is matched by the same digest and by nothing else.
+#[case(
+    "ghcr.io/x/pinned@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "",
+    Some("pinned")
+)]
+#[case(
+    "ghcr.io/x/pinned:v9@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "",
+    Some("pinned")
+)]
+#[case(
+    "ghcr.io/x/pinned@sha256:1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "",
+    None
+)]
+#[case("ghcr.io/x/pinned:v1", "", None)]
+#[case("ghcr.io/x/both:v1", "", None)]
+#[case(
+    "ghcr.io/x/both:v1@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "",
+    Some("pinned")
+)]
+#[case(
+    "ghcr.io/x/file:v0.4.1@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "",
+    None
+)]
+#[case(
+    "object@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "",
+    None
+)]
+#[case(
+    "mirrored@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "",
+    Some("mirrored")
+)]
+// No prefixes: the default one.
+#[case("object:v0.4.0", "", Some("object"))]
+#[case("ghcr.io/default/catalog/object:v0.4.0", "", Some("object"))]
+#[case("ghcr.io/default/object:v0.4.0", "", None)]
+#[case("ghcr.io/x/object:v0.4.0", "", None)]
+#[case("object:v0.6.0", "", None)]
+#[case("object", "", None)]
+// Several prefixes, the empty one among them; slashes at their ends do not matter.
+#[case("mirrored:v1", "", Some("mirrored"))]
+#[case("mirror.example.com/fns/mirrored:v1", "", Some("mirrored"))]
+#[case("mirror.example.com/fns/more/mirrored:v1", "", None)]
+#[case("mirror.example.com/mirrored:v1", "", None)]
+#[case("docker.io/mirrored:v1", "", Some("mirrored"))]
+#[case("docker.io/library/mirrored:v1", "", Some("mirrored"))]
+#[case("localhost:5000/ported:v1", "", Some("ported"))]
+#[case("localhost:5001/ported:v1", "", None)]
+#[case("localhost/ported:v1", "", None)]
+#[case("[::1]:5000/deep/er/ported:v1", "", Some("ported"))]
+#[case("ported:v1", "", None)]
+// A constraint selects among the configured tags and overrides the image's own.
+#[case("object", "v0.4.1", Some("object"))]
+#[case("object:v0.6.0", "v0.4.1", Some("object"))]
+#[case("object", "v0.4.2", None)]
+#[case("object", ">= 0.4.0 < 0.5.0", Some("object"))]
+#[case("object", ">= 0.6.0", None)]
+#[case("ghcr.io/x/file", "~0.4.0", Some("file"))]
+#[case("ghcr.io/x/file:v9", "~0.4.0", Some("file"))]
+#[case("ghcr.io/x/pinned", ">= 0.0.0", None)]
+// An object with pods alone gives no binary.
+#[case("ghcr.io/x/pods:v1", "", None)]
+fn images_find_their_binary(
+    #[case] image: &str,
+    #[case] constraint: &str,
+    #[case] binary: Option<&str>,
+) {
+    let fixture = everything();
+    let table = fixture.table();
+    assert_eq!(table.problems(), []);
+    let constraint = TagConstraint::parse(constraint).ok();
+    let found = table.executable(&parse(image), constraint.as_ref());
+    let name = found.map(|found| found.path.file_name().unwrap().to_str().unwrap());
+    assert_eq!(name, binary);
+}
+
+#[rstest]
+#[case(">= 0.4.0 < 0.5.0", "ghcr.io/default/catalog/object:v0.4.1")]
+#[case(">= 0.4.0", "ghcr.io/default/catalog/object:v0.5.0")]
+#[case("v0.4.0", "ghcr.io/default/catalog/object:v0.4.0")]
+fn a_constraint_selects_the_highest_tag(#[case] constraint: &str, #[case] resolved: &str) {
+    let table = everything().table();
+    let constraint = TagConstraint::parse(constraint).unwrap();
+    let found = table
+        .executable(&parse("object"), Some(&constraint))
+        .unwrap();
+    assert_eq!(found.image, resolved);
+}
+
+#[test]
+fn pod_settings_of_an_object_hold_for_every_tag_and_digest() {
+    let fixture = Fixture::new().object(object("o").image("fn").pod(&[]).max_pods(3));
+    let table = fixture.table();
+    for image in ["fn", "fn:v1", &format!("fn@{SHA}"), &format!("fn:v1@{SHA}")] {
+        assert_eq!(
+            table.pod_settings(&parse(image)).max_pods,
+            Some(3),
+            "{image}"
+        );
+    }
+    assert_eq!(
+        table.pod_settings(&parse("ghcr.io/x/fn:v1")),
+        PodSettings::default()
+    );
+    assert!(table.warm_set().is_empty());
+}
+
+#[test]
+fn pod_settings_of_the_file_hold_for_the_listed_image() {
+    let fixture = Fixture::new().pod_cache(&format!(
+        r"
+- name: fn:v1
+  timeToLive: 10m
+- name: ghcr.io/x/fn@{SHA}
+  maxParallelPodsPerFunction: 4
+"
+    ));
+    let table = fixture.table();
+    let minutes = |image: &str| {
+        table
+            .pod_settings(&parse(image))
+            .time_to_live
+            .map(|ttl| ttl.as_secs() / 60)
+    };
+    assert_eq!(minutes("fn:v1"), Some(10));
+    assert_eq!(minutes(&format!("fn:v1@{SHA}")), Some(10));
+    assert_eq!(minutes("fn:v2"), None);
+    assert_eq!(minutes("fn"), None);
+    assert_eq!(
+        table
+            .pod_settings(&parse(&format!("ghcr.io/x/fn:v7@{SHA}")))
+            .max_pods,
+        Some(4)
+    );
+}
+
+#[test]
+fn the_warm_set_is_what_files_list_and_what_objects_tag() {
+    let fixture = Fixture::new()
+        .pod_cache("{'ghcr.io/x/b:v1': 10m, 'a:v2': 1h}")
+        .object(
+            object("o")
+                .image("fn")
+                .prefixes(&["", "ghcr.io/m"])
+                .pod(&["v1", "v1", SHA]),
+        );
+    let table = fixture.table();
+    let warm: Vec<String> = table.warm_set().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warm,
+        [
+            "ghcr.io/default/catalog/a:v2".to_owned(),
+            "ghcr.io/default/catalog/fn:v1".to_owned(),
+            format!("ghcr.io/default/catalog/fn@{SHA}"),
+            "ghcr.io/m/fn:v1".to_owned(),
+            format!("ghcr.io/m/fn@{SHA}"),
+            "ghcr.io/x/b:v1".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn rows_tell_who_runs_what() {
+    let fixture = everything().pod_cache("- name: ghcr.io/x/warm:v3\n  timeToLive: 5m\n");
+    let rows: Vec<String> = fixture
+        .table()
+        .rows()
+        .iter()
+        .map(|row| {
+            let runtime = match &row.runtime {
+                Runtime::Exec { path } => format!("exec {}", path.file_name().unwrap().display()),
+                Runtime::Pod { warm, .. } => format!("pod warm={}", warm.join(",")),
+            };
+            format!("{} [{}] {runtime}", row.image, row.versions.join(","))
+        })
+        .filter(|row| {
+            row.contains("file") || row.contains("ghcr.io/x/pods") || row.contains("warm:")
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "gcr.io/y/file [v1] exec file",
+            "ghcr.io/x/file [v0.4.1,v0.4.2] exec file",
+            "ghcr.io/x/pods [] pod warm=v1",
+        ]
+    );
+}

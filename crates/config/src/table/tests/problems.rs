@@ -1,0 +1,54 @@
+//! What is wrong with single statements.
+
+use rstest::rstest;
+
+use super::{messages, parse};
+use crate::testing::*;
+
+#[rstest]
+#[case::missing("nowhere", "nowhere cannot be used: No such file or directory")]
+#[case::not_executable("plain", "plain is not executable")]
+#[case::a_directory(".", "is not a file")]
+fn an_unusable_binary_is_a_problem_and_stays_in_the_table(#[case] path: &str, #[case] says: &str) {
+    let fixture = Fixture::new().plain_file("plain").object(
+        object("o")
+            .image("fn")
+            .prefixes(&["", "ghcr.io/x"])
+            .binary(path, &["v1", "v2"]),
+    );
+    let table = fixture.table();
+    assert!(table.executable(&parse("fn:v1"), None).is_some());
+    let problems = messages(&table);
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    assert!(problems[0].contains(says), "{problems:#?}");
+}
+
+#[test]
+fn a_binary_may_not_leave_the_functions_directory_by_a_relative_path() {
+    let fixture = Fixture::new().object(object("o").image("fn").binary("../../bin/sh", &["v1"]));
+    let table = fixture.table();
+    assert_eq!(table.executable(&parse("fn:v1"), None), None);
+    assert!(messages(&table)[0].contains("leaves the functions directory"));
+}
+
+#[test]
+fn an_absolute_path_is_used_as_it_is() {
+    let fixture = Fixture::new().object(object("o").image("fn").binary("/bin/sh", &["v1"]));
+    let table = fixture.table();
+    let found = table.executable(&parse("fn:v1"), None).unwrap();
+    assert_eq!(found.path, std::path::Path::new("/bin/sh"));
+}
+
+#[rstest]
+#[case::image_with_path(object("o").image("ghcr.io/x/fn").pod(&[]), "must be a bare name")]
+#[case::image_with_tag(object("o").image("fn:v1").pod(&[]), "must be a bare name")]
+#[case::image_upper(object("o").image("Fn").pod(&[]), "upper-case")]
+#[case::prefix_with_scheme(object("o").image("fn").prefixes(&["https://ghcr.io"]).pod(&[]), "prefix \"https://ghcr.io\"")]
+#[case::tag_range(object("o").image("fn").pod(&[">= 1.0"]), "\">= 1.0\" is not a tag")]
+#[case::tag_empty(object("o").image("fn").pod(&[""]), "\"\" is not a tag")]
+#[case::tag_digest(object("o").image("fn").pod(&["sha256:12"]), "\"sha256:12\" is not a tag")]
+fn an_object_that_makes_no_sense_says_where(#[case] object: Object, #[case] says: &str) {
+    let problems = messages(&Fixture::new().object(object).table());
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    assert!(problems[0].contains(says), "{problems:#?}");
+}

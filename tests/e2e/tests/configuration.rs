@@ -1,0 +1,400 @@
+//! `FunctionConfig` objects on a real API server: what it takes, what becomes of it in the table,
+//! and what the object is told, with the permissions an installation grants and no others.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use e2e::{LIMIT, Stage, eventually, on_cluster, on_disturbed_cluster};
+use k8s_openapi::{
+    api::{
+        authentication::v1::TokenRequest,
+        core::v1::ServiceAccount,
+        rbac::v1::{Role, RoleBinding},
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client, Config, ResourceExt,
+    api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use runner_config::{
+    Configuration, FileOptions, Follow, Progress, Table,
+    objects::{FunctionConfig, ServiceTemplate, custom_resource_definitions},
+};
+use runner_core::ImageReference;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const PREFIX: &str = "ghcr.io/default";
+/// How soon an edit must be what the next evaluation sees.
+const PROMPT: Duration = Duration::from_secs(1);
+
+/// A runner's configuration that follows the stage's namespace, without the rest of a runner.
+struct Following {
+    configuration: Configuration,
+    follow: Follow,
+    _directory: tempfile::TempDir,
+}
+
+// === impl Following ===
+
+impl Following {
+    async fn start(client: Client, namespace: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["one", "two"] {
+            let path = directory.path().join(name);
+            fs::write(&path, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let configuration = Configuration::load(FileOptions {
+            functions_dir: directory.path().to_owned(),
+            config: PathBuf::from("/nonexistent"),
+            config_required: false,
+            pod_cache_config: PathBuf::from("/nonexistent"),
+            pod_cache_required: false,
+            default_prefix: PREFIX.to_owned(),
+        })
+        .unwrap();
+        let follow = configuration.follow_objects(client, namespace);
+        Self {
+            configuration,
+            follow,
+            _directory: directory,
+        }
+    }
+
+    async fn reach(&self, wanted: impl Fn(&Progress) -> bool) {
+        let mut progress = self.follow.progress();
+        tokio::time::timeout(LIMIT, progress.wait_for(wanted))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+
+    /// Waits for the table that runs the function by this binary; says how long it took.
+    async fn runs(&self, binary: Option<&str>) -> Duration {
+        let started = Instant::now();
+        let mut tables = self.configuration.watch();
+        let wait = async {
+            while binary_of(&self.configuration.table()).as_deref() != binary {
+                tables.changed().await.unwrap();
+            }
+        };
+        tokio::time::timeout(LIMIT, wait).await.unwrap();
+        started.elapsed()
+    }
+}
+
+fn binary_of(table: &Table) -> Option<String> {
+    let image = ImageReference::qualified("fn:v1", PREFIX).unwrap();
+    let found = table.executable(&image, None)?;
+    Some(found.path.file_name()?.to_str()?.to_owned())
+}
+
+/// Installs the definitions; they stay, as they do no harm to other tests.
+async fn define(stage: &Stage) {
+    let definitions: Api<CustomResourceDefinition> = Api::all(stage.client());
+    for definition in custom_resource_definitions() {
+        let name = definition.name_any();
+        let apply = PatchParams::apply("e2e").force();
+        definitions
+            .patch(&name, &apply, &Patch::Apply(&definition))
+            .await
+            .unwrap();
+        eventually("an established definition", async || {
+            let found = definitions.get(&name).await.unwrap();
+            let conditions = found.status.and_then(|status| status.conditions);
+            conditions.is_some_and(|all| {
+                all.iter()
+                    .any(|it| it.type_ == "Established" && it.status == "True")
+            })
+        })
+        .await;
+    }
+}
+
+/// A client with the permissions an installation grants, or none.
+async fn restricted(stage: &Stage, rules: Option<Value>) -> Client {
+    let create = PostParams::default();
+    let account = json!({"metadata": {"name": "runner"}});
+    let accounts: Api<ServiceAccount> = stage.api();
+    accounts
+        .create(&create, &serde_json::from_value(account).unwrap())
+        .await
+        .unwrap();
+    if let Some(rules) = rules {
+        let role: Role = serde_json::from_value(json!({
+            "metadata": {"name": "runner"}, "rules": rules,
+        }))
+        .unwrap();
+        let binding: RoleBinding = serde_json::from_value(json!({
+            "metadata": {"name": "runner"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "runner"},
+            "subjects": [{"kind": "ServiceAccount", "name": "runner", "namespace": stage.namespace()}],
+        }))
+        .unwrap();
+        stage.api().create(&create, &role).await.unwrap();
+        stage.api().create(&create, &binding).await.unwrap();
+    }
+    let request: TokenRequest =
+        serde_json::from_value(json!({"metadata": {}, "spec": {"audiences": []}})).unwrap();
+    let issued = accounts
+        .create_token_request("runner", &create, &request)
+        .await
+        .unwrap();
+    let kubeconfig = Kubeconfig::read_from(stage.bed().kubeconfig()).unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .unwrap();
+    config.auth_info =
+        serde_json::from_value(json!({"token": issued.status.unwrap().token})).unwrap();
+    Client::try_from(config).unwrap()
+}
+
+/// What an installation grants for these objects.
+fn granted() -> Value {
+    json!([
+        {"apiGroups": ["config.porch.kpt.dev"], "resources": ["functionconfigs"],
+         "verbs": ["get", "list", "watch", "patch"]},
+        {"apiGroups": ["config.porch.kpt.dev"], "resources": ["functionconfigs/status"],
+         "verbs": ["get", "update", "patch"]},
+    ])
+}
+
+async fn put(stage: &Stage, name: &str, binary: &str) -> FunctionConfig {
+    let object = json!({
+        "apiVersion": "config.porch.kpt.dev/v1alpha1",
+        "kind": "FunctionConfig",
+        "metadata": {"name": name},
+        "spec": {"image": "fn", "binaryExecutor": {"path": binary, "tags": ["v1"]}},
+    });
+    let api: Api<FunctionConfig> = stage.api();
+    api.patch(
+        name,
+        &PatchParams::apply("e2e").force(),
+        &Patch::Apply(&object),
+    )
+    .await
+    .unwrap()
+}
+
+/// Waits until the object is told that its present form was acted on, and with which error.
+async fn told(stage: &Stage, name: &str, says: Option<&str>) {
+    let api: Api<FunctionConfig> = stage.api();
+    eventually("the object's status", async || {
+        let object = api.get(name).await.unwrap();
+        let status = object.status.clone().unwrap_or_default();
+        let current = status.function_runner_observed_generation == object.metadata.generation;
+        current
+            && match says {
+                Some(says) => status.error.is_some_and(|error| error.contains(says)),
+                None => status.error.is_none(),
+            }
+    })
+    .await;
+}
+
+#[test]
+fn objects_are_followed_with_the_permissions_that_are_granted() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let client = restricted(&stage, Some(granted())).await;
+        let following = Following::start(client, stage.namespace()).await;
+        following
+            .reach(|progress| *progress == Progress::InStep)
+            .await;
+
+        put(&stage, "older", "one").await;
+        following.runs(Some("one")).await;
+        told(&stage, "older", None).await;
+
+        put(&stage, "older", "two").await;
+        let took = following.runs(Some("two")).await;
+        assert!(took < PROMPT, "an edit took {took:?}");
+        told(&stage, "older", None).await;
+
+        put(&stage, "older", "nowhere").await;
+        told(&stage, "older", Some("nowhere cannot be used")).await;
+        put(&stage, "older", "two").await;
+        told(&stage, "older", None).await;
+
+        // Creation times are whole seconds, and names decide within one: "younger" comes after.
+        put(&stage, "younger", "one").await;
+        told(
+            &stage,
+            "younger",
+            Some("already configured by the older FunctionConfig"),
+        )
+        .await;
+        assert_eq!(
+            binary_of(&following.configuration.table()).as_deref(),
+            Some("two")
+        );
+
+        let api: Api<FunctionConfig> = stage.api();
+        api.delete("older", &DeleteParams::default()).await.unwrap();
+        following.runs(Some("one")).await;
+        told(&stage, "younger", None).await;
+    });
+}
+
+#[test]
+fn an_object_with_the_finalizer_of_earlier_runners_can_be_deleted() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let client = restricted(&stage, Some(granted())).await;
+        let following = Following::start(client, stage.namespace()).await;
+        put(&stage, "held", "one").await;
+        let api: Api<FunctionConfig> = stage.api();
+        let finalizer = "config.porch.kpt.dev/functionconfig-function-runner";
+        let hold = Patch::Merge(json!({"metadata": {"finalizers": [finalizer]}}));
+        api.patch("held", &PatchParams::default(), &hold)
+            .await
+            .unwrap();
+        following.runs(Some("one")).await;
+
+        api.delete("held", &DeleteParams::default()).await.unwrap();
+        following.runs(None).await;
+        eventually("the object is gone", async || {
+            api.get_opt("held").await.unwrap().is_none()
+        })
+        .await;
+    });
+}
+
+#[test]
+fn without_permissions_it_says_so_and_follows_once_they_are_granted() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let client = restricted(&stage, None).await;
+        let following = Following::start(client, stage.namespace()).await;
+        following
+            .reach(|progress| matches!(progress, Progress::Unavailable(why) if why.contains("grant get, list")))
+            .await;
+        put(&stage, "o", "one").await;
+        assert_eq!(binary_of(&following.configuration.table()), None);
+
+        let create = PostParams::default();
+        let role = json!({"metadata": {"name": "late"}, "rules": granted()});
+        let role: Role = serde_json::from_value(role).unwrap();
+        let binding: RoleBinding = serde_json::from_value(json!({
+            "metadata": {"name": "late"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "late"},
+            "subjects": [{"kind": "ServiceAccount", "name": "runner", "namespace": stage.namespace()}],
+        }))
+        .unwrap();
+        stage.api().create(&create, &role).await.unwrap();
+        stage.api().create(&create, &binding).await.unwrap();
+        following
+            .reach(|progress| *progress == Progress::InStep)
+            .await;
+        following.runs(Some("one")).await;
+    });
+}
+
+#[test]
+fn edits_never_leave_a_moment_without_the_function() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let following = Following::start(stage.client(), stage.namespace()).await;
+        put(&stage, "o", "one").await;
+        following.runs(Some("one")).await;
+
+        let done = Arc::new(AtomicBool::new(false));
+        let (configuration, until) = (following.configuration.clone(), done.clone());
+        let load = std::thread::spawn(move || {
+            let mut lookups = 0_u64;
+            while !until.load(Ordering::Relaxed) {
+                assert!(binary_of(&configuration.table()).is_some());
+                lookups += 1;
+            }
+            lookups
+        });
+        for edit in 0..20 {
+            let binary = if edit % 2 == 0 { "two" } else { "one" };
+            put(&stage, "o", binary).await;
+            let took = following.runs(Some(binary)).await;
+            assert!(took < PROMPT, "edit {edit} took {took:?}");
+        }
+        done.store(true, Ordering::Relaxed);
+        let lookups = load.join().expect("every lookup found the function");
+        assert!(lookups > 1000, "{lookups} lookups are no load");
+    });
+}
+
+#[test]
+fn what_changed_while_the_api_server_was_gone_is_seen_when_it_is_back() {
+    on_disturbed_cluster(async |stage| {
+        define(&stage).await;
+        let following = Following::start(stage.client(), stage.namespace()).await;
+        put(&stage, "o", "one").await;
+        following.runs(Some("one")).await;
+        told(&stage, "o", None).await;
+
+        let fault = stage.bed().without_api_server().unwrap();
+        stage.client().apiserver_version().await.unwrap_err();
+        assert_eq!(
+            binary_of(&following.configuration.table()).as_deref(),
+            Some("one")
+        );
+        fault.heal().unwrap();
+
+        put(&stage, "o", "two").await;
+        following.runs(Some("two")).await;
+        told(&stage, "o", None).await;
+    });
+}
+
+#[derive(Deserialize)]
+struct Case {
+    title: String,
+    kind: String,
+    #[serde(default)]
+    refused: Option<String>,
+    object: Value,
+}
+
+#[test]
+fn a_real_api_server_takes_and_refuses_the_same_objects() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let cases: Vec<Case> = serde_saphyr::from_str(include_str!(
+            "../../../crates/config/tests/schema/cases.yaml"
+        ))
+        .unwrap();
+        let dry = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let mut wrong = Vec::new();
+        for Case {
+            title,
+            kind,
+            refused,
+            object,
+        } in cases
+        {
+            let resource = match kind.as_str() {
+                "FunctionConfig" => ApiResource::erase::<FunctionConfig>(&()),
+                _ => ApiResource::erase::<ServiceTemplate>(&()),
+            };
+            let api: Api<DynamicObject> =
+                Api::namespaced_with(stage.client(), stage.namespace(), &resource);
+            let object: DynamicObject = serde_json::from_value(object).unwrap();
+            let taken = api.create(&dry, &object).await;
+            if taken.is_err() != refused.is_some() {
+                wrong.push(format!("{title}: expected {refused:?}, got {taken:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    });
+}
