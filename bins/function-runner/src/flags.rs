@@ -129,6 +129,45 @@ pub(crate) struct PodFlags {
     /// Pods of one function at once
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) max_parallel_pods_per_function: u32,
+    /// Evaluations that may wait for one function's pods; more are refused
+    #[arg(long, default_value_t = 256, value_name = "N")]
+    pub(crate) max_queue_per_function: usize,
+    /// How long a pod may take until it answers
+    #[arg(long, default_value = "60s", value_parser = duration)]
+    pub(crate) pod_ready_timeout: Duration,
+    /// How long a pod may find no node before it counts as failed
+    #[arg(long, default_value = "3s", value_parser = duration)]
+    pub(crate) unschedulable_timeout: Duration,
+    /// Try an evaluation whose pod was lost once more, on another pod
+    #[arg(long, default_value = "true", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub(crate) retry_lost_pods: bool,
+    /// Way to a pod: auto, service (never past it), pod (no services are made)
+    #[arg(long, default_value = "auto", value_name = "WAY")]
+    pub(crate) pod_connect: PodConnect,
+    /// How the wrapper gets into a pod: init (container), image (volume)
+    #[arg(long, default_value = "init", value_name = "HOW")]
+    pub(crate) wrapper_injection: WrapperInjection,
+    /// Port on which pods tell that they listen; 0 takes a free one
+    #[arg(long, default_value_t = 9447)]
+    pub(crate) announce_port: u16,
+    /// Address at which pods reach that port [default: this pod's own; outside a cluster pods do not call]
+    #[arg(long, value_name = "IP")]
+    pub(crate) announce_address: Option<std::net::IpAddr>,
+}
+
+/// Values of `--pod-connect`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PodConnect {
+    Auto,
+    Service,
+    Pod,
+}
+
+/// Values of `--wrapper-injection`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WrapperInjection {
+    Init,
+    Image,
 }
 
 /// Registries.

@@ -2,6 +2,8 @@
 
 mod enabled;
 mod flags;
+mod pods;
+mod registry;
 mod run;
 mod signals;
 mod tls;

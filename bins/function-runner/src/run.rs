@@ -5,13 +5,14 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
-use runner_config::{ClusterOptions, Configuration, FileOptions, Follow, Progress};
+use runner_config::{Configuration, FileOptions, Progress};
 use runner_core::{Evaluator, Runtime};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
-use runner_runtimes::{Chain, Exec, Local, Wording};
+use runner_runtimes::{Chain, Exec, Local, Pod, Wording};
 use runner_service::{Lifecycle, Server, ServerError, ServerOptions};
 use runner_telemetry::LogOptions;
 use tracing::{info, warn};
@@ -19,6 +20,7 @@ use tracing::{info, warn};
 use crate::{
     enabled::Enabled,
     flags::{Flags, ServerFlags},
+    pods::Cluster,
     signals, tls,
 };
 
@@ -59,15 +61,18 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     let configuration = Configuration::load(files(&flags))?;
     let _reload = configuration.spawn_reload()?;
     let enabled = Enabled::by(&flags.server.disable_runtimes);
-    let follow = if enabled.pod {
-        Some(objects(&flags, &configuration).await?)
+    let cluster = if enabled.pod {
+        Some(Cluster::join(&flags, &configuration).await?)
     } else {
         None
     };
-    let runtimes = runtimes(&enabled, &flags, &configuration);
+    let runtimes = runtimes(&enabled, &flags, &configuration, cluster.as_ref());
     let chain = Chain::new(runtimes, &flags.server.default_image_prefix);
     let server = bind(&flags.server, Arc::new(chain), &lifecycle).await?;
-    ready_when_in_step(lifecycle, follow.as_ref());
+    if let Some(cluster) = &cluster {
+        drain_with(&lifecycle, cluster.pods.clone(), flags.server.drain_timeout);
+    }
+    ready_when_in_step(lifecycle, cluster.as_ref());
     info!(address = %server.address()?, version = env!("CARGO_PKG_VERSION"), "serving");
     server.serve().await?;
     info!("drained");
@@ -91,21 +96,29 @@ fn files(flags: &Flags) -> FileOptions {
     }
 }
 
-/// Follows the objects of the pod namespace.
-async fn objects(flags: &Flags, configuration: &Configuration) -> Result<Follow> {
-    let client = runner_config::connect(&ClusterOptions::default()).await?;
-    Ok(configuration.follow_objects(client, &flags.pod.pod_namespace))
-}
-
-/// Health says SERVING once every source of configuration has spoken, or cannot.
-fn ready_when_in_step(lifecycle: Lifecycle, follow: Option<&Follow>) {
-    let Some(follow) = follow else {
+/// Health says SERVING once every source of configuration has spoken, or cannot, and the pods of
+/// the cluster are known.
+fn ready_when_in_step(lifecycle: Lifecycle, cluster: Option<&Cluster>) {
+    let Some(cluster) = cluster else {
         return lifecycle.ready();
     };
-    let mut progress = follow.progress();
+    let mut progress = cluster.follow.progress();
+    let mut in_step = cluster.pods.in_step();
     tokio::spawn(async move {
         let _ = progress.wait_for(|now| *now != Progress::Pending).await;
-        lifecycle.ready();
+        if in_step.wait_for(|known| *known).await.is_ok() {
+            info!("in step with the cluster");
+            lifecycle.ready();
+        }
+    });
+}
+
+/// The pods stay for the successor; what runs in them is finished.
+fn drain_with(lifecycle: &Lifecycle, pods: Pod, grace: Duration) {
+    let lifecycle = lifecycle.clone();
+    tokio::spawn(async move {
+        lifecycle.draining().await;
+        pods.drain(grace);
     });
 }
 
@@ -114,13 +127,14 @@ fn runtimes(
     enabled: &Enabled,
     flags: &Flags,
     configuration: &Configuration,
+    cluster: Option<&Cluster>,
 ) -> Vec<Box<dyn Runtime>> {
     let mut runtimes: Vec<Box<dyn Runtime>> = Vec::new();
     if enabled.exec {
         runtimes.push(Box::new(exec(flags, configuration.clone())));
     }
-    if enabled.pod {
-        warn!("this version has no pod runtime yet: images without an executable are not found");
+    if let Some(cluster) = cluster {
+        runtimes.push(Box::new(cluster.pods.clone()));
     }
     if runtimes.is_empty() {
         warn!("no runtime is enabled: every call is answered with NOT_FOUND");

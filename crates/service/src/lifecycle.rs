@@ -42,6 +42,11 @@ impl Lifecycle {
         });
     }
 
+    /// Waits until it drains.
+    pub async fn draining(&self) {
+        self.reached(Phase::Draining).await;
+    }
+
     pub(crate) fn phase(&self) -> Phase {
         *self.0.borrow()
     }

@@ -1,0 +1,169 @@
+//! The cluster: what is followed there, and the pods that are kept there.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use anyhow::{Context, Result, bail};
+use runner_cluster::{Injection, RenderOptions, TemplateSource, own_namespace};
+use runner_config::{ClusterOptions, Configuration, Follow};
+use runner_pool::{Limits, Settings};
+use runner_runtimes::{Announcing, Connect, Pod, PodOptions};
+use tokio::net::TcpListener;
+use tracing::{info, warn};
+
+use crate::{
+    flags::{Flags, PodConnect, PodFlags, WrapperInjection},
+    registry,
+};
+
+const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
+/// Any port will do: nothing is sent.
+const DISCARD: u16 = 9;
+
+/// What this process has to do with a cluster.
+pub(crate) struct Cluster {
+    pub(crate) follow: Follow,
+    pub(crate) pods: Pod,
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// Follows configuration and pods from now on.
+    pub(crate) async fn join(flags: &Flags, configuration: &Configuration) -> Result<Self> {
+        let wrapper_image = std::env::var(WRAPPER_IMAGE).unwrap_or_default();
+        if wrapper_image.is_empty() {
+            bail!(
+                "{WRAPPER_IMAGE} is not set: the pod runtime needs the image of the wrapper server \
+                 (or turn it off with --disable-runtimes=pod)"
+            );
+        }
+        let registry = registry::from_flags(&flags.registry)?;
+        let client = runner_config::connect(&ClusterOptions::default()).await?;
+        let follow = configuration.follow_objects(client.clone(), &flags.pod.pod_namespace);
+        let pull_secret = flags.registry.enable_private_registries.then(|| {
+            let name = flags.registry.registry_auth_secret_name.clone();
+            tokio::spawn(runner_cluster::keep_pull_secret(
+                client.clone(),
+                flags.pod.pod_namespace.clone(),
+                name.clone(),
+                flags.registry.registry_auth_secret_path.clone(),
+            ));
+            name
+        });
+        let options = PodOptions {
+            templates: templates(&client, &flags.pod),
+            client,
+            namespace: flags.pod.pod_namespace.clone(),
+            render: RenderOptions {
+                wrapper_image,
+                injection: match flags.pod.wrapper_injection {
+                    WrapperInjection::Init => Injection::Init,
+                    WrapperInjection::Image => Injection::Image,
+                },
+                max_request_body_size: flags.server.max_request_body_size,
+                pull_secret,
+            },
+            connect: match flags.pod.pod_connect {
+                PodConnect::Auto => Connect::Auto,
+                PodConnect::Service => Connect::Service,
+                PodConnect::Pod => Connect::Pod,
+            },
+            limits: limits(&flags.pod),
+            defaults: settings(&flags.pod),
+            announcing: announcing(&flags.pod).await,
+            message_limit: flags.server.max_request_body_size,
+            function_timeout: flags.server.function_timeout,
+            unschedulable_timeout: flags.pod.unschedulable_timeout,
+            scan_interval: flags.pod.scan_interval,
+            warm_up: flags.pod.warm_up_pod_cache,
+            trace_inject: Some(runner_telemetry::propagation::inject),
+        };
+        info!(
+            namespace = flags.pod.pod_namespace,
+            wrapper = options.render.wrapper_image,
+            announce = options.announcing.as_ref().map(|it| it.address.as_str()),
+            "pod runtime"
+        );
+        let pods = Pod::start(options, configuration.clone(), registry);
+        Ok(Self { follow, pods })
+    }
+}
+
+fn templates(client: &kube::Client, flags: &PodFlags) -> TemplateSource {
+    let client = client.clone();
+    if flags.function_pod_template.is_empty() {
+        return TemplateSource::Objects {
+            client,
+            namespace: flags.pod_namespace.clone(),
+        };
+    }
+    TemplateSource::ConfigMap {
+        client,
+        namespace: own_namespace(),
+        name: flags.function_pod_template.clone(),
+        every: flags.scan_interval,
+    }
+}
+
+fn settings(flags: &PodFlags) -> Settings {
+    let count = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
+    Settings {
+        max_pods: count(flags.max_parallel_pods_per_function),
+        max_waitlist: count(flags.max_waitlist_length),
+        ttl: flags.pod_ttl,
+        ..Settings::default()
+    }
+}
+
+fn limits(flags: &PodFlags) -> Limits {
+    Limits {
+        max_queue: flags.max_queue_per_function,
+        ready_timeout: flags.pod_ready_timeout,
+        retry_lost: flags.retry_lost_pods,
+        adopted: settings(flags),
+        ..Limits::default()
+    }
+}
+
+/// Holds the port on which pods announce themselves. Pods start without it too, only later.
+async fn announcing(flags: &PodFlags) -> Option<Announcing> {
+    let address = flags.announce_address.or_else(own_address)?;
+    let bind = async |ip: IpAddr| TcpListener::bind(SocketAddr::new(ip, flags.announce_port)).await;
+    let bound = match bind(Ipv6Addr::UNSPECIFIED.into()).await {
+        Ok(listener) => Ok(listener),
+        // Machines without IPv6.
+        Err(_) => bind(Ipv4Addr::UNSPECIFIED.into()).await,
+    };
+    let listener = bound.context("cannot listen for announcements");
+    let held = listener.and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
+    match held {
+        Ok((port, listener)) => Some(Announcing {
+            listener,
+            address: SocketAddr::new(address, port).to_string(),
+        }),
+        Err(error) => {
+            warn!(
+                port = flags.announce_port,
+                "{error:#}: pods are found by the watch alone"
+            );
+            None
+        }
+    }
+}
+
+/// The address by which this pod reaches the cluster's services, and so by which it is reached.
+fn own_address() -> Option<IpAddr> {
+    let api_server: IpAddr = std::env::var("KUBERNETES_SERVICE_HOST")
+        .ok()?
+        .parse()
+        .ok()?;
+    let any: IpAddr = match api_server {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Connecting a datagram socket sends nothing; the system only chooses the way.
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((api_server, DISCARD)).ok()?;
+    let own = socket.local_addr().ok()?.ip();
+    (!own.is_loopback() && !own.is_unspecified()).then_some(own)
+}
