@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    fn seen(status: Value) -> Sighting {
+    fn seen(status: &Value) -> Sighting {
         let pod = json!({
             "metadata": {
                 "name": "fn-1", "uid": "u1", "resourceVersion": "5",
@@ -189,7 +189,7 @@ mod tests {
         observe(&serde_json::from_value(pod).unwrap()).unwrap()
     }
 
-    fn container(name: &str, state: Value, last: Value) -> Value {
+    fn container(name: &str, state: &Value, last: &Value) -> Value {
         json!({"name": name, "image": "", "imageID": "", "ready": false, "restartCount": 1,
                "state": state, "lastState": last})
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn annotations_and_address_are_read() {
         let seen = seen(
-            json!({"podIP": "198.18.0.7", "conditions": [{"type": "Ready", "status": "True"}]}),
+            &json!({"podIP": "198.18.0.7", "conditions": [{"type": "Ready", "status": "True"}]}),
         );
         assert_eq!(seen.observed.template, TemplateVersion::parse("17"));
         assert_eq!(
@@ -216,7 +216,7 @@ mod tests {
     fn a_container_that_will_not_start_ends_the_wait(#[case] reason: &str) {
         let state = json!({"waiting": {"reason": reason, "message": "no such thing"}});
         let seen = seen(
-            json!({"phase": "Pending", "containerStatuses": [container("function", state, json!({}))]}),
+            &json!({"phase": "Pending", "containerStatuses": [container("function", &state, &json!({}))]}),
         );
         let PodPhase::Failed(failure) = seen.observed.phase else {
             panic!("{reason}")
@@ -232,7 +232,7 @@ mod tests {
         let state = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}});
         let last = json!({"terminated": {"exitCode": 127, "reason": "Error", "message": "fn: not found\n"}});
         let seen = seen(
-            json!({"phase": "Running", "containerStatuses": [container("function", state, last)]}),
+            &json!({"phase": "Running", "containerStatuses": [container("function", &state, &last)]}),
         );
         let PodPhase::Failed(failure) = seen.observed.phase else {
             panic!()
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn an_evicted_pod_says_why() {
         let seen = seen(
-            json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}),
+            &json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}),
         );
         let PodPhase::Failed(failure) = seen.observed.phase else {
             panic!()
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_pod_without_a_node_says_what_it_waits_for() {
-        let seen = seen(json!({"phase": "Pending", "conditions": [
+        let seen = seen(&json!({"phase": "Pending", "conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}));
         assert_eq!(&*seen.unschedulable.unwrap().message, "0/1 nodes");
         let PodPhase::Starting(Some(waits_for)) = seen.observed.phase else {

@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    fn config_map(data: serde_json::Value) -> ConfigMap {
+    fn config_map(data: &serde_json::Value) -> ConfigMap {
         serde_json::from_value(json!({"metadata": {"resourceVersion": "41"}, "data": data}))
             .unwrap()
     }
@@ -162,7 +162,7 @@ mod tests {
                    volumes:\n  - name: wrapper-server-tools\n    emptyDir: {}\n";
         let service = "apiVersion: v1\nkind: Service\nspec:\n  ipFamilyPolicy: SingleStack\n";
         let templates = Templates::of_config_map(&config_map(
-            json!({"template": pod, "serviceTemplate": service}),
+            &json!({"template": pod, "serviceTemplate": service}),
         ))
         .unwrap();
         assert_eq!(&*templates.version, "41");
@@ -174,8 +174,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_config_map_is_said() {
-        let says = |data| {
-            Templates::of_config_map(&config_map(data))
+        let says = |data: serde_json::Value| {
+            Templates::of_config_map(&config_map(&data))
                 .unwrap_err()
                 .to_string()
         };

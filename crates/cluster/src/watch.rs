@@ -109,7 +109,10 @@ async fn follow<K>(
             Ok(watcher::Event::Delete(object)) => kind.gone(&object).into_iter().collect(),
             Err(error) => {
                 let why = error.to_string();
-                if trouble.as_ref() != Some(&why) {
+                // A watch that is merely too old is begun again at once and is nobody's business.
+                let routine =
+                    matches!(&error, watcher::Error::WatchError(status) if status.code == 410);
+                if !routine && trouble.as_ref() != Some(&why) {
                     tracing::warn!("cannot watch {what}: {why}");
                     trouble = Some(why);
                 }

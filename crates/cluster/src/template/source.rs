@@ -19,6 +19,9 @@ use crate::{
     names::{POD_TEMPLATE, SERVICE_TEMPLATE},
 };
 
+/// How often a kind that is unknown, or not ours to see, is asked for again.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
 /// Where templates come from.
 pub enum TemplateSource {
     /// `PodTemplate` and `ServiceTemplate` objects in the pod namespace, made where they are absent.
@@ -166,8 +169,10 @@ where
 {
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let mut listed = None;
+    let mut missing = false;
     let events = watcher(api, config).default_backoff();
     events.filter_map(move |event| {
+        let mut pause = Duration::ZERO;
         let part = match event {
             Ok(watcher::Event::Init) => {
                 listed = None;
@@ -184,12 +189,20 @@ where
             Ok(watcher::Event::Apply(object)) => Some(Part::There(Box::new(object))),
             Ok(watcher::Event::Delete(_)) => Some(Part::Absent),
             Err(error) if is_lasting(&error) => {
-                tracing::debug!(name, %error, "no such template");
+                // What is said for the first time is news; then it is enough to ask now and then.
+                if std::mem::replace(&mut missing, true) {
+                    pause = LOOK_AGAIN;
+                } else {
+                    tracing::debug!(name, %error, "no such template");
+                }
                 Some(Part::Absent)
             }
             Err(_) => None,
         };
-        std::future::ready(part)
+        async move {
+            tokio::time::sleep(pause).await;
+            part
+        }
     })
 }
 
@@ -206,7 +219,6 @@ fn is_lasting(error: &watcher::Error) -> bool {
 // === impl Part ===
 
 impl<K> Part<K> {
-    /// A watch that fails later does not take back what was seen.
     fn update(&mut self, part: Self) {
         *self = part;
     }

@@ -209,6 +209,7 @@ impl Driver {
                 };
                 self.tell(event);
             }
+            Message::CheckService(name) => self.restore_service(&name),
             Message::CheckSchedule(uid) => self.check_schedule(&uid),
             Message::Drain(grace) => {
                 let until = self.now() + grace;
@@ -313,7 +314,7 @@ impl Driver {
         match action {
             Action::Create(create) => return self.create(create),
             Action::Delete(delete) => self.delete(delete),
-            Action::Assign(assign) => return self.assign(assign),
+            Action::Assign(assign) => return self.assign(&assign),
             Action::Reject { request, error } => {
                 if let Some(reply) = self.requests.remove(&request) {
                     let _ = reply.send(Verdict::Rejected(error));

@@ -45,6 +45,8 @@ pub(super) enum Message {
     },
     /// A pod had no node this long ago.
     CheckSchedule(Uid),
+    /// A service was gone a while ago.
+    CheckService(String),
     Drain(Duration),
     Snapshot(oneshot::Sender<Snapshot>),
 }

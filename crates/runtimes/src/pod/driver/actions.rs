@@ -72,7 +72,7 @@ impl Driver {
         });
     }
 
-    pub(super) fn assign(&mut self, assign: Assign) -> Option<Event> {
+    pub(super) fn assign(&mut self, assign: &Assign) -> Option<Event> {
         let lost = |detail: &str| {
             Some(Event::Done {
                 request: assign.request,

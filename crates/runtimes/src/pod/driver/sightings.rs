@@ -1,12 +1,15 @@
 //! What the watches, announcements and knocks show.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use runner_cluster::{Seen, Sighting};
 use runner_pool::{Event, PodName, PodPhase, Uid};
 
 use super::Driver;
 use crate::pod::{connection::knock, link::Link, message::Message};
+
+/// How far apart the news of a pod and of its service may come.
+const SETTLE: Duration = Duration::from_secs(2);
 
 impl Driver {
     pub(super) fn see(&mut self, seen: Seen) {
@@ -30,7 +33,13 @@ impl Driver {
             }
             Seen::ServiceGone(name) => {
                 self.services.remove(&name);
-                self.restore_service(&name);
+                // Whoever removes a pod removes its service next, and the news may come the other
+                // way round.
+                let messages = self.messages.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(SETTLE).await;
+                    let _ = messages.send(Message::CheckService(name));
+                });
             }
             Seen::Services(names) => {
                 self.services.retain(|name, _| names.contains(name));
@@ -190,7 +199,10 @@ impl Driver {
     }
 
     /// Somebody deleted the service of a pod that is there.
-    fn restore_service(&mut self, name: &str) {
+    pub(super) fn restore_service(&mut self, name: &str) {
+        if self.services.contains_key(name) {
+            return;
+        }
         let in_use = self.links.values().any(|link| {
             link.name.as_str() == name
                 && link.seen.as_ref().is_some_and(|seen| {
