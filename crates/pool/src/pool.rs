@@ -210,7 +210,7 @@ impl Pool {
         match (assigned.map(|known| known.key), outcome) {
             (Some(key), _) => {
                 self.with(id, now, out, |fleet, step| {
-                    fleet.done(request, key, outcome, step)
+                    fleet.done(request, key, outcome, step);
                 });
             }
             // The pod was given up and answered after all: the caller has what he wants.

@@ -1,6 +1,8 @@
 //! Functions that misbehave: each gets its error in bounded time, and leaves no process, zombie or
 //! descriptor behind.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "support/mod.rs"]
 mod support;
 

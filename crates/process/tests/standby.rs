@@ -1,5 +1,7 @@
 //! Standby and admission, with real processes.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "support/mod.rs"]
 mod support;
 

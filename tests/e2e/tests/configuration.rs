@@ -1,6 +1,8 @@
 //! `FunctionConfig` objects on a real API server: what it takes, what becomes of it in the table,
 //! and what the object is told, with the permissions an installation grants and no others.
 
+#![allow(clippy::unwrap_used)]
+
 use std::{
     fs,
     os::unix::fs::PermissionsExt,

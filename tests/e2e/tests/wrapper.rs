@@ -21,7 +21,7 @@ fn a_function_in_a_pod_is_evaluated_through_its_service() {
         let input = resource_list(&[("label", "tier"), ("value", "front")], 2);
         let output = evaluate(&mut client, &image, input).await.unwrap();
         let output = String::from_utf8(output.resource_list.into()).unwrap();
-        assert_eq!(output.matches("    tier: front\n").count(), 2, "{output}");
+        assert_eq!(output.matches("tier: \"front\"\n").count(), 2, "{output}");
     });
 }
 

@@ -119,7 +119,7 @@ fn bad() -> Result<Vec<(&'static str, Image)>> {
     let busybox = programs::busybox()?;
     Ok(vec![
         (
-            "crash",
+            "bad/crash",
             image(&busybox, &["/bin/sh", "-c", "kill -SEGV $$"])?,
         ),
         ("bad/flood", image(&busybox, &["/bin/yes"])?),

@@ -291,16 +291,10 @@ impl Builder<'_> {
     }
 
     fn function(&mut self, image: &ImageReference) -> &mut Function {
-        let registry = image.registry();
-        if !self.table.functions.contains_key(registry) {
-            self.table.functions.insert(registry.into(), Map::default());
-        }
-        self.table
-            .functions
-            .get_mut(registry)
-            .expect("the registry was just inserted")
-            .entry(image.repository().into())
-            .or_default()
+        slot(
+            slot(&mut self.table.functions, image.registry()),
+            image.repository(),
+        )
     }
 
     fn finish(mut self) -> Table {
@@ -312,6 +306,14 @@ impl Builder<'_> {
         self.table.problems.dedup();
         self.table
     }
+}
+
+/// The value at a key, which is copied only if it is new.
+fn slot<'m, T: Default>(map: &'m mut Map<T>, key: &str) -> &'m mut T {
+    if !map.contains_key(key) {
+        map.insert(key.into(), T::default());
+    }
+    map.get_mut(key).expect("the key was just inserted")
 }
 
 /// The repository at a tag, or at a digest where the tag is one.

@@ -272,7 +272,7 @@ impl Simulation {
                             resource_version,
                         }
                     }
-                    Err(existing) => Event::Pod(existing),
+                    Err(existing) => Event::Pod(*existing),
                 };
                 self.after(delay, replica, Coming::Tell(told));
                 self.most_pods = self.most_pods.max(self.cluster.len());

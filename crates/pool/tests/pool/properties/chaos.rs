@@ -225,7 +225,7 @@ impl Chaos {
     fn request(&mut self, which: usize, deadline: usize) {
         let id = RequestId(self.count());
         let function = which % FUNCTIONS.len();
-        let deadline = (deadline % 4 > 0).then(|| self.now + secs(deadline as u64 % 32));
+        let deadline = (!deadline.is_multiple_of(4)).then(|| self.now + secs(deadline as u64 % 32));
         self.requests.insert(
             id,
             Ask {
@@ -366,7 +366,7 @@ impl Chaos {
             return;
         };
         match self.pods[&uid].attempt {
-            Some(attempt) if token % 4 > 0 => self.announce_pod(&uid, attempt),
+            Some(attempt) if !token.is_multiple_of(4) => self.announce_pod(&uid, attempt),
             _ => {
                 let name = self.pods[&uid].name.clone();
                 // One that nobody was given.
@@ -442,7 +442,7 @@ impl Chaos {
         self.pods.insert(uid.clone(), known);
         self.show(
             &uid,
-            if slot % 2 == 0 {
+            if slot.is_multiple_of(2) {
                 PodPhase::Ready
             } else {
                 PodPhase::Starting(None)
@@ -473,7 +473,7 @@ impl Chaos {
             }
         } else {
             self.show(&uid, PodPhase::Deleting);
-            if how % 2 == 0 {
+            if how.is_multiple_of(2) {
                 self.gone(&uid);
             }
         }

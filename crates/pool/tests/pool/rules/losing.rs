@@ -175,7 +175,7 @@ fn a_pod_that_turns_unready_gets_no_work_until_it_answers() {
     let create = world.warm(&function);
     world.observe(&create, PodPhase::Ready);
     let acts = world.observe(&create, PodPhase::Starting(None));
-    assert_eq!(acts.probes(), [create.name.clone()]);
+    assert_eq!(acts.probes(), std::slice::from_ref(&create.name));
     assert!(world.request(&function).1.assigns().is_empty());
     assert_eq!(world.observe(&create, PodPhase::Ready).assigns().len(), 1);
 }

@@ -34,9 +34,9 @@ pub enum Refusal {
 
 impl Cluster {
     /// Creates a pod, or shows the one that has the name.
-    pub fn create(&mut self, create: &Create) -> Result<(Uid, Arc<str>), Observed> {
+    pub fn create(&mut self, create: &Create) -> Result<(Uid, Arc<str>), Box<Observed>> {
         if let Some(pod) = self.pods.get(&create.name) {
-            return Err(pod.observed(&create.name));
+            return Err(Box::new(pod.observed(&create.name)));
         }
         self.version += 1;
         let uid = Uid::from(format!("uid-{}", self.version));
@@ -71,7 +71,7 @@ impl Cluster {
 
     pub fn extend(&mut self, extension: &Extension) {
         self.change(&extension.uid, |pod| {
-            pod.reclaim_after = extension.reclaim_after
+            pod.reclaim_after = extension.reclaim_after;
         });
     }
 
