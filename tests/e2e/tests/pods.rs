@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use e2e::{
-    Runner, Stage, connect, evaluate, evaluate_within, eventually, on_cluster, resource_list,
+    Runner, Stage, connect, evaluate, evaluate_within, eventually, on_cluster,
+    on_disturbed_cluster, resource_list,
 };
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Pod, PodTemplate, Service};
 use kube::{
     ResourceExt,
-    api::{DeleteParams, ListParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
 
@@ -184,6 +185,102 @@ fn a_container_that_cannot_start_fails_the_call_in_the_kubelets_words() {
         let runner = Runner::start(&stage, &[HOME, ANY_PORT]).await;
         let says = start_failure(&stage, &runner).await;
         assert!(says.contains("/no/such/program"), "{says}");
+    });
+}
+
+#[test]
+fn a_changed_template_replaces_pods_without_failing_a_call() {
+    on_cluster(async |stage| {
+        let runner = Runner::start(&stage, &[HOME, ANY_PORT]).await;
+        count(&stage, &runner).await;
+        let old = pods(&stage).await.remove(0).uid();
+        let change = json!({"template": {"metadata": {"annotations": {"team": "blue"}}}});
+        let templates = stage.api::<PodTemplate>();
+        let changed = templates
+            .patch(
+                "base-pod-template",
+                &PatchParams::default(),
+                &Patch::Merge(change),
+            )
+            .await;
+        changed.expect("the template can be changed");
+        // Every one of these must succeed, on whichever pod.
+        eventually("a pod of the new template alone", async || {
+            join_all((0..4).map(|_| count(&stage, &runner))).await;
+            let now = pods(&stage).await;
+            now.len() == 1 && now[0].uid() != old && now[0].annotations().contains_key("team")
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_function_has_no_more_pods_than_its_maximum() {
+    on_cluster(async |stage| {
+        let flags = [
+            HOME,
+            ANY_PORT,
+            "--max-parallel-pods-per-function=2",
+            "--max-waitlist-length=1",
+        ];
+        let runner = Runner::start(&stage, &flags).await;
+        let calls: Vec<_> = (0..6)
+            .map(|_| {
+                let (address, image) = (runner.address(), stage.image("bad/sleep"));
+                tokio::spawn(async move {
+                    let mut client = connect(&address).expect("an address");
+                    let patience = Duration::from_secs(40);
+                    evaluate_within(patience, &mut client, &image, resource_list(&[], 1)).await
+                })
+            })
+            .collect();
+        eventually("two ready pods", async || {
+            let now = pods(&stage).await;
+            assert!(now.len() <= 2, "{} pods", now.len());
+            now.iter().filter(|pod| is_ready(pod)).count() == 2
+        })
+        .await;
+        calls.iter().for_each(tokio::task::JoinHandle::abort);
+    });
+}
+
+#[test]
+fn a_deleted_service_comes_back() {
+    on_cluster(async |stage| {
+        let runner = Runner::start(&stage, &[HOME, ANY_PORT]).await;
+        count(&stage, &runner).await;
+        let name = pods(&stage).await[0].name_any();
+        let all = stage.api::<Service>();
+        let before = all.get(&name).await.expect("the service is there").uid();
+        all.delete(&name, &DeleteParams::default())
+            .await
+            .expect("the service can be deleted");
+        count(&stage, &runner).await;
+        eventually("another service of that name", async || {
+            let now = all.get_opt(&name).await.expect("services can be read");
+            now.is_some_and(|service| service.uid() != before)
+        })
+        .await;
+        count(&stage, &runner).await;
+    });
+}
+
+#[test]
+fn warm_functions_go_on_without_the_api_server() {
+    on_disturbed_cluster(async |stage| {
+        let runner = Runner::start(&stage, &[HOME, ANY_PORT]).await;
+        count(&stage, &runner).await;
+        let before = pods(&stage).await.remove(0).uid();
+        let fault = stage
+            .bed()
+            .without_api_server()
+            .expect("the API server ends");
+        for _ in 0..20 {
+            count(&stage, &runner).await;
+        }
+        fault.heal().expect("the API server starts again");
+        count(&stage, &runner).await;
+        assert_eq!(pods(&stage).await.remove(0).uid(), before);
     });
 }
 

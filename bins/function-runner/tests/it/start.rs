@@ -169,3 +169,12 @@ async fn an_unknown_runtime_name_is_a_warning() {
     );
     assert_eq!(list_of(runner.client().await.call("cat").await), LIST);
 }
+
+#[test]
+fn the_pod_runtime_wants_to_know_the_wrappers_image() {
+    let said = sentence(&[]);
+    assert!(
+        said.contains("WRAPPER_SERVER_IMAGE") && said.contains("--disable-runtimes=pod"),
+        "{said}"
+    );
+}

@@ -46,10 +46,12 @@ impl Driver {
                 self.listed.1 = true;
             }
             Seen::Templates(templates) => {
-                if let Ok(templates) = &templates {
-                    self.tell(Event::TemplateChanged(templates.version.clone()));
-                }
+                let version = templates.as_ref().ok().map(|made| made.version.clone());
+                // First: what the pool asks for next is to be made from these.
                 self.templates = Some(templates);
+                if let Some(version) = version {
+                    self.tell(Event::TemplateChanged(version));
+                }
             }
         }
         if self.listed == (true, true) && self.templates.is_some() {
