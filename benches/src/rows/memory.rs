@@ -14,8 +14,8 @@ use crate::{
 
 const CALLERS: usize = 16;
 
-/// One on its way in, one on its way out, and a little for the buffers around them.
-const COPIES: f64 = 2.1;
+/// One on its way in, one on its way out.
+const COPIES: f64 = 2.0;
 
 pub(super) async fn measure(
     functions: &Functions,
