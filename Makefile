@@ -5,7 +5,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export RUST_BACKTRACE ?= 0
 
-.PHONY: help run serve setup test test-fast test-cluster lint bench fmt testbed-up testbed-down
+.PHONY: help run serve setup test test-fast test-cluster lint bench fmt testbed-build testbed-up testbed-down
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,8 +39,12 @@ bench: ## Measure against the raw cost of the same functions, as ratios in one r
 	@scripts/require cargo go python3
 	@scripts/bench
 
-testbed-up: ## Start a real Kubernetes on this machine
+testbed-build: ## Build that Kubernetes (long the first time, then cached)
 	@scripts/require cargo go
+	$(CARGO) run --quiet --package testbed -- install
+	$(CARGO) run --quiet --package testbed -- build
+
+testbed-up: testbed-build ## Start a real Kubernetes on this machine
 	$(CARGO) run --quiet --package testbed -- up
 
 testbed-down: ## Stop it and leave nothing behind

@@ -49,6 +49,11 @@ pub(super) async fn measure(
         });
     };
     let plain = "1 item, standby off, back to back";
+    // What we add is lost in the noise of a function that takes long to start.
+    let off_goal = match measured.function {
+        Function::Python => Goal::Known,
+        Function::Go | Function::Cat => Goal::Over(OVER_FLOOR),
+    };
     if measured.function == Function::Cat {
         // Its own cost is none: what is over the floor is ours.
         push(
@@ -77,12 +82,7 @@ pub(super) async fn measure(
         &back_to_back.standby,
         Goal::AtMost(0.8),
     );
-    push(
-        plain,
-        &back_to_back.floor,
-        &back_to_back.plain,
-        Goal::Over(OVER_FLOOR),
-    );
+    push(plain, &back_to_back.floor, &back_to_back.plain, off_goal);
     push(
         "1 item, standby off, 20 ms apart",
         &apart.floor,

@@ -14,6 +14,9 @@ use crate::{
 
 const CALLERS: usize = 16;
 
+/// One on its way in, one on its way out.
+const COPIES: f64 = 2.0;
+
 pub(super) async fn measure(
     functions: &Functions,
     effort: Effort,
@@ -53,7 +56,7 @@ pub(super) async fn measure(
             ),
             floor: Some(Quantity::Bytes(size)),
             ours: Quantity::Bytes(copies),
-            goal: Goal::AtMost(2.0),
+            goal: Goal::AtMost(COPIES),
         });
     }
     Ok(())

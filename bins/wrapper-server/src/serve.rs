@@ -90,10 +90,7 @@ async fn bind(
     lifecycle: &Lifecycle,
 ) -> Result<Server, ServerError> {
     let bind = async |address: IpAddr| {
-        let options = ServerOptions {
-            message_limit: flags.max_request_body_size,
-            trace_parent: Some(propagation::parent_of),
-        };
+        let options = ServerOptions::plaintext(flags.max_request_body_size, propagation::parent_of);
         let address = SocketAddr::new(address, flags.port);
         Server::bind(address, evaluator.clone(), lifecycle.clone(), options).await
     };

@@ -75,7 +75,7 @@ fn one_that_sleeps_on_its_input_is_stopped_at_the_deadline() {
 #[test]
 fn one_that_exits_before_reading_is_not_waited_for() {
     evaluate("exit 0", input(900_000), 10, |end| {
-        assert!(end.unwrap().exit.success())
+        assert!(end.unwrap().exit.success());
     });
 }
 
@@ -139,7 +139,7 @@ fn a_grandchild_that_left_the_group_does_not_hold_the_answer_either() {
 fn a_daemon_that_left_group_and_pipes_is_swept_away() {
     let script = "setsid sh -c 'exec </dev/null >/dev/null 2>&1; sleep 600' & exit 0";
     evaluate(script, input(10), 10, |end| {
-        assert!(end.unwrap().exit.success())
+        assert!(end.unwrap().exit.success());
     });
 }
 

@@ -84,6 +84,17 @@ pub enum ServerError {
 // === impl ServerOptions ===
 
 impl ServerOptions {
+    /// Plaintext messages up to a limit, evaluations joined to their callers' traces.
+    #[must_use]
+    pub fn plaintext(message_limit: usize, trace_parent: TraceParent) -> Self {
+        Self {
+            message_limit,
+            trace_parent: Some(trace_parent),
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+
     fn builder(self) -> Result<tonic::transport::Server, ServerError> {
         let builder = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))

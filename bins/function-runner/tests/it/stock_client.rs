@@ -161,6 +161,20 @@ async fn it_is_told_each_error_with_its_details() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn it_reads_all_that_a_failure_says() {
+    let script = "cat >/dev/null; seq 5000 >&2; exit 1";
+    let runner = Setup::with("trace", script).start().await;
+    let request = request("example.com/fn/trace:v1", "", LIST);
+    let (_, _, status) = refusal(&runner, &[], &request).await;
+    let message = status["message"].as_str().unwrap();
+    let lines: Vec<String> = (1..=5000).map(|line| line.to_string()).collect();
+    assert!(
+        message.ends_with(&format!("({})", lines.join("\n"))),
+        "{message}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn it_is_told_to_come_back_when_the_queue_is_full_or_the_runner_ends() {
     let gate = Gate::new();
     let runner = Setup::with("hold", &gate.script())
