@@ -115,11 +115,11 @@ fn every_flag_is_documented_with_its_default() {
             continue;
         };
         let cell = format!("`--{name}`");
-        let row = page.lines().find(|line| {
-            line.split('|')
-                .nth(1)
-                .is_some_and(|flags| flags.contains(&cell))
-        });
+        let names_it = |line: &&str| {
+            let flags = line.split('|').nth(1).unwrap_or_default();
+            flags.trim_start().starts_with("`--") && flags.contains(&cell)
+        };
+        let row = page.lines().find(names_it);
         let row = row.unwrap_or_else(|| panic!("docs/configuration.md has no row for --{name}"));
         for default in flag
             .get_default_values()
