@@ -172,7 +172,9 @@ async fn an_unknown_runtime_name_is_a_warning() {
 
 #[test]
 fn the_pod_runtime_wants_to_know_the_wrappers_image() {
-    let said = sentence(&[]);
+    let ended = Runner::refuses(&["--port=0", "--listen-address=127.0.0.1"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let said = ended.sentence();
     assert!(
         said.contains("WRAPPER_SERVER_IMAGE") && said.contains("--disable-runtimes=pod"),
         "{said}"
