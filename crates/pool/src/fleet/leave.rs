@@ -238,7 +238,9 @@ impl Fleet {
             now
         };
         let reclaim_after = (used + ttl).to_next_second();
-        if pod.reclaim_after >= Some(reclaim_after) || pod.parting == Parting::Seen {
+        // Noted long ago and looked at late, it may be over already: then the TTL decides.
+        let helps = reclaim_after > now && pod.reclaim_after < Some(reclaim_after);
+        if !helps || pod.parting == Parting::Seen {
             return None;
         }
         let uid = pod.uid.clone()?;

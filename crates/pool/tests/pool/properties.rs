@@ -28,3 +28,26 @@ proptest! {
         chaos.calm_down();
     }
 }
+
+/// A sequence the property found: a batch of extensions that is looked at long after it was noted.
+#[test]
+fn an_extension_that_is_over_already_is_not_written() {
+    let mut chaos = Chaos::new();
+    for event in [
+        1_245_290_128,
+        3_089_099_968,
+        3_374_761_435,
+        3_239_422_299,
+        1_839_837_952,
+        1_590_129_850,
+        3_285_075_152,
+        1_582_647_098,
+        120_565_754,
+        3_448_364_538,
+        2_168_982_480,
+        506_599_418,
+    ] {
+        chaos.happen(event);
+    }
+    chaos.calm_down();
+}
