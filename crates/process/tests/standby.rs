@@ -9,6 +9,7 @@ use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use bytes::Bytes;
 use runner_process::{Engine, EngineOptions, Program, RunError};
+use rustix::process::Pid;
 use support::{eventually, in_seconds, options, over, sh};
 
 fn with_standby() -> EngineOptions {
@@ -18,15 +19,24 @@ fn with_standby() -> EngineOptions {
     }
 }
 
-/// How many processes of a marked script are there.
-fn running(mark: &str) -> usize {
+/// The processes of a marked script. The dead have no command line.
+fn pids(mark: &str) -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else {
-        return 0;
+        return Vec::new();
     };
     processes
-        .filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok())
-        .filter(|line| String::from_utf8_lossy(line).contains(mark))
-        .count()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let line = fs::read(entry.path().join("cmdline")).ok()?;
+            let marked = String::from_utf8_lossy(&line).contains(mark);
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            if marked { Pid::from_raw(pid) } else { None }
+        })
+        .collect()
+}
+
+fn running(mark: &str) -> usize {
+    pids(mark).len()
 }
 
 #[test]
@@ -54,23 +64,16 @@ fn the_next_process_waits_before_its_request_comes() {
 #[test]
 fn a_standby_that_died_is_passed_over() {
     over(&with_standby(), async |engine: Engine| {
-        let directory = tempfile::tempdir().unwrap();
-        let mark = directory.path().join("once");
-        // Every process but the first ends before it reads anything.
-        let script = format!(
-            "if [ -e {0} ]; then echo died; exit 9; fi; touch {0}; cat >/dev/null; echo lived",
-            mark.display()
-        );
-        let program = sh(&script);
+        let program = sh("mark=standby-dies; cat >/dev/null; echo lived");
         engine
             .run(&program, Bytes::new(), in_seconds(10))
             .await
             .unwrap();
-        eventually("a standby came and went", || {
-            running(&mark.display().to_string()) == 0
-        })
-        .await;
-        fs::remove_file(&mark).unwrap();
+        eventually("one process waits", || running("standby-dies") == 1).await;
+        for pid in pids("standby-dies") {
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+        eventually("it is dead", || running("standby-dies") == 0).await;
         let end = engine
             .run(&program, Bytes::new(), in_seconds(10))
             .await

@@ -112,8 +112,11 @@ async fn a_function_starts_with_fresh_signals_and_no_descriptors_of_ours() {
     let wrapper = Setup::script(script).pid_one().start().await;
     let client = wrapper.client().await;
     client.call("fn").await.unwrap();
-    // The same without us: whoever runs the tests may leave descriptors open to all.
-    let plain = Command::new("/bin/sh").args(["-c", script]).output();
+    // The same without us: whoever runs the tests may leave descriptors open, or signals ignored.
+    // Those that we handle have their default again.
+    let plain = Command::new("env")
+        .args(["--default-signal=INT,TERM,CHLD", "/bin/sh", "-c", script])
+        .output();
     let plain = String::from_utf8(plain.unwrap().stderr).unwrap();
     assert_eq!(log_of(client.call("fn").await), plain);
 }
