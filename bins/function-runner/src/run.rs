@@ -32,10 +32,16 @@ pub(crate) fn run(flags: Flags) -> Result<()> {
     // One provider for everything that speaks TLS; a second call would be a bug, not a user's error.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers())
         .enable_all()
         .build()
         .context("cannot start the runtime")?
         .block_on(serve(flags))
+}
+
+/// Functions are other processes: a few threads move their bytes, and more only wake each other.
+fn workers() -> usize {
+    (Admission::cores() / 4).max(1)
 }
 
 async fn serve(flags: Flags) -> Result<()> {
@@ -53,7 +59,7 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     if let Err(error) = runner_process::become_subreaper() {
         warn!(%error, "processes that functions leave behind may stay");
     }
-    let _orphans = Orphans::watch().context("cannot watch for the end of processes")?;
+    let _orphans = Orphans::watch();
     let lifecycle = Lifecycle::default();
     signals::watch(lifecycle.clone(), flags.server.drain_timeout)
         .context("cannot watch for signals")?;

@@ -66,7 +66,7 @@ async fn serve_observed(flags: Flags, program: Program) -> Result<(), String> {
     if let Err(error) = runner_process::become_subreaper() {
         warn!(%error, "processes that the function leaves behind may stay");
     }
-    let _orphans = Orphans::watch().map_err(|error| format!("cannot watch processes: {error}"))?;
+    let _orphans = Orphans::watch();
     let lifecycle = Lifecycle::default();
     watch_signals(lifecycle.clone(), flags.drain_timeout)
         .map_err(|error| format!("cannot watch for signals: {error}"))?;

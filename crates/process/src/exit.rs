@@ -118,6 +118,10 @@ impl Leader {
         }
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
     /// Waits until the leader ended. It is not reaped yet.
     pub(crate) async fn exited(&mut self) -> io::Result<()> {
         match &mut self.living {

@@ -17,13 +17,16 @@ use std::{
 
 use rustix::process::{Pid, Signal, WaitOptions, getpgid, getpid, kill_process, waitpid};
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    sync::Notify,
     task::JoinHandle,
-    time::sleep,
+    time::{sleep, timeout},
 };
 
 /// Long enough that a busy server sweeps rarely, short enough that nothing piles up.
 const SWEEP_DELAY: Duration = Duration::from_secs(1);
+
+/// For orphans that come from elsewhere: whoever looks around in a pod leaves some too.
+const IDLE_SWEEP: Duration = Duration::from_secs(30);
 
 /// Held for reading while a leader is started and noted down, for writing while a sweep looks for
 /// children that are not noted down.
@@ -32,7 +35,10 @@ static STARTING: RwLock<()> = RwLock::new(());
 /// The leaders that are not reaped yet.
 static LEADERS: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
 
-/// Sweeps whenever a child ended. Ends when dropped.
+/// Told whenever a leader was reaped: what it left behind is ours from then on.
+static REAPED: Notify = Notify::const_new();
+
+/// Sweeps after functions have ended. Ends when dropped.
 #[derive(Debug)]
 pub struct Orphans(JoinHandle<()>);
 
@@ -59,6 +65,7 @@ pub(crate) fn forget(leader: Pid) {
     if let Some(leaders) = leaders().as_mut() {
         leaders.remove(&leader.as_raw_pid());
     }
+    REAPED.notify_one();
 }
 
 /// Kills every function at once: for a process that ends without ending its engines.
@@ -81,14 +88,20 @@ fn leaders() -> MutexGuard<'static, Option<HashSet<i32>>> {
 
 impl Orphans {
     /// Starts sweeping. Needs a tokio runtime.
-    pub fn watch() -> io::Result<Self> {
-        let mut child_ended = signal(SignalKind::child())?;
-        Ok(Self(tokio::spawn(async move {
-            while child_ended.recv().await.is_some() {
+    ///
+    /// SIGCHLD would tell of every end at once, and interrupt a thread for each.
+    #[must_use]
+    pub fn watch() -> Self {
+        Self(tokio::spawn(async {
+            loop {
+                let _ = timeout(IDLE_SWEEP, REAPED.notified()).await;
                 sleep(SWEEP_DELAY).await;
-                sweep();
+                // What was killed is reaped the next time.
+                while sweep() {
+                    sleep(SWEEP_DELAY).await;
+                }
             }
-        })))
+        }))
     }
 }
 
@@ -98,8 +111,9 @@ impl Drop for Orphans {
     }
 }
 
-/// Reaps dead orphans and kills living ones whose function is gone.
-fn sweep() {
+/// Reaps dead orphans and kills living ones whose function is gone. True if some are left.
+fn sweep() -> bool {
+    let mut some_left = false;
     let _gate = STARTING.write().unwrap_or_else(PoisonError::into_inner);
     let leaders = leaders().clone().unwrap_or_default();
     let own_group = rustix::process::getpgrp();
@@ -115,8 +129,9 @@ fn sweep() {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
-        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        some_left |= matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None));
     }
+    some_left
 }
 
 fn children() -> Vec<Pid> {

@@ -19,12 +19,17 @@ use crate::{
     Exit, Program, StartError, Surroundings,
     exit::Leader,
     log::Log,
+    program::prefer_for_oom,
     scratch::{Scratch, ScratchRoot},
 };
 
 /// How long a pipe may stay open after the process ended, before its group is killed, and again
 /// before we stop listening: a grandchild may hold it.
 const LINGER: Duration = Duration::from_millis(100);
+
+/// A function that runs this long may be one that eats memory. Telling the kernel whom to end first
+/// goes through `/proc`, which is too dear for the many that are done sooner.
+const LONG: Duration = Duration::from_millis(50);
 
 /// A pipe holds this much unless asked to hold more.
 const PIPE_SIZE: usize = 64 << 10;
@@ -133,7 +138,8 @@ impl Process {
                 &mut log
             ));
             let mut late = pin!(tokio::time::sleep_until(deadline));
-            let (mut is_fed, mut is_drained) = (false, false);
+            let mut long = pin!(tokio::time::sleep(LONG));
+            let (mut is_fed, mut is_drained, mut is_long) = (false, false, false);
             let in_time = loop {
                 tokio::select! {
                     biased;
@@ -145,6 +151,10 @@ impl Process {
                     ended = leader.exited() => {
                         ended.map_err(Stopped::Io)?;
                         break true;
+                    }
+                    () = &mut long, if !is_long => {
+                        is_long = true;
+                        prefer_for_oom(leader.pid());
                     }
                     () = &mut late => {
                         leader.kill_group();

@@ -98,7 +98,6 @@ impl Program {
         if self.surroundings == Surroundings::Confined {
             restrict(pid);
         }
-        prefer_for_oom(pid);
         Ok(child)
     }
 
@@ -149,6 +148,6 @@ fn restrict(pid: Pid) {
 }
 
 /// If memory runs out, the function goes before its server does.
-fn prefer_for_oom(pid: Pid) {
+pub(crate) fn prefer_for_oom(pid: Pid) {
     let _ = fs::write(format!("/proc/{}/oom_score_adj", pid.as_raw_pid()), "1000");
 }

@@ -65,7 +65,7 @@ pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(E
         .unwrap();
     runtime.block_on(async {
         become_subreaper().unwrap();
-        let _orphans = Orphans::watch().unwrap();
+        let _orphans = Orphans::watch();
         let before = Held::now();
         test(Engine::new(options)).await;
         eventually("no process or descriptor is left", || Held::now() == before).await;
