@@ -17,6 +17,7 @@ mod functions;
 mod link;
 mod message;
 mod metrics;
+mod survey;
 mod warm;
 
 use std::{
@@ -32,7 +33,7 @@ use runner_config::Configuration;
 use runner_core::{
     Evaluation, EvaluationError, EvaluationFuture, Function, Output, Reason, Runtime,
 };
-use runner_pool::{Event, Limits, Outcome, Request, RequestId, Settings, Snapshot};
+use runner_pool::{Event, Limits, Outcome, Request, RequestId, Settings};
 use runner_registry::Registry;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -41,6 +42,7 @@ use tokio::{
 
 pub use announce::Announcing;
 pub use connection::Connect;
+pub use survey::{Survey, Way};
 
 use connection::Failed;
 use functions::Functions;
@@ -153,10 +155,10 @@ impl Pod {
         let _ = self.inner.messages.send(Message::Drain(grace));
     }
 
-    /// The state of everything; none while shutting down.
-    pub async fn snapshot(&self) -> Option<Snapshot> {
+    /// The state of everything; none while shutting down. Waits until the cluster is known.
+    pub async fn survey(&self) -> Option<Survey> {
         let (reply, answer) = oneshot::channel();
-        self.inner.messages.send(Message::Snapshot(reply)).ok()?;
+        self.inner.messages.send(Message::Survey(reply)).ok()?;
         answer.await.ok()
     }
 

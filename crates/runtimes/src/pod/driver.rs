@@ -3,6 +3,7 @@
 
 mod actions;
 mod sightings;
+mod survey;
 
 use std::{
     collections::HashMap,
@@ -215,8 +216,8 @@ impl Driver {
                 let until = self.now() + grace;
                 self.tell(Event::Drain { until });
             }
-            Message::Snapshot(reply) => {
-                let _ = reply.send(self.pool.snapshot(self.now()));
+            Message::Survey(reply) => {
+                let _ = reply.send(self.survey());
             }
         }
     }

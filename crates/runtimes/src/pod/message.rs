@@ -8,9 +8,11 @@ use std::{
 
 use runner_cluster::CreateOutcome;
 use runner_core::EvaluationError;
-use runner_pool::{Create, Event, Function, PodName, RequestId, Snapshot, Uid, Waited};
+use runner_pool::{Create, Event, Function, PodName, RequestId, Uid, Waited};
 use tokio::sync::{mpsc, oneshot};
 use tonic::transport::Channel;
+
+use super::survey::Survey;
 
 /// Something for the driver to take in.
 pub(super) enum Message {
@@ -48,7 +50,7 @@ pub(super) enum Message {
     /// A service was gone a while ago.
     CheckService(String),
     Drain(Duration),
-    Snapshot(oneshot::Sender<Snapshot>),
+    Survey(oneshot::Sender<Survey>),
 }
 
 /// What becomes of a request.

@@ -1,0 +1,25 @@
+//! What is known of all pods at one moment, for people.
+
+use std::{collections::HashMap, net::IpAddr};
+
+use runner_pool::{Snapshot, Uid};
+
+/// The pods as the pool keeps them, and how they are reached.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Functions, their queues and their pods.
+    pub pool: Snapshot,
+    /// Where pods answer, of those for which that is known.
+    pub ways: HashMap<Uid, Way>,
+    /// Why no pod can be made from the template, if that is so.
+    pub template_error: Option<String>,
+}
+
+/// How a pod is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// At its own address.
+    Pod(IpAddr),
+    /// Through its service.
+    Service(IpAddr),
+}
