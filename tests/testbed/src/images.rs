@@ -57,6 +57,11 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     let count = open.push_index("functions/count", TAG, &count)?;
     pinned.insert("functions/count".to_owned(), count.to_string());
 
+    progress("building functions/wait (shell)");
+    let script = fs::read(sources().join("wait/function.sh"))?;
+    let tree = programs::busybox()?.file("function.sh", 0o755, script)?;
+    let wait = image(&tree, &["/function.sh"])?;
+
     progress("building functions/set-label (Rust)");
     let tree = Tree::new().file("set-label", 0o755, programs::set_label()?)?;
     let set_label = image(&tree, &["/set-label"])?;
@@ -76,6 +81,7 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
         ("functions/annotate", annotate),
         ("functions/set-label", set_label),
         ("functions/set-namespace", set_namespace),
+        ("functions/wait", wait),
     ];
     for (name, image) in functions.into_iter().chain(bad()?) {
         pinned.insert(name.to_owned(), open.push(name, TAG, &image)?.to_string());
