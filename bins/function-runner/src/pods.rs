@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use runner_cluster::{Injection, RenderOptions, TemplateSource, own_namespace};
 use runner_config::{ClusterOptions, Configuration, Follow};
 use runner_pool::{Limits, Settings};
-use runner_runtimes::{Announcing, Connect, Pod, PodOptions};
+use runner_runtimes::{Announcing, Connect, Pod, PodOptions, Tracing};
 use tokio::net::TcpListener;
 use tracing::{info, warn};
 
@@ -76,7 +76,10 @@ impl Cluster {
             unschedulable_timeout: flags.pod.unschedulable_timeout,
             scan_interval: flags.pod.scan_interval,
             warm_up: flags.pod.warm_up_pod_cache,
-            trace_inject: Some(runner_telemetry::propagation::inject),
+            tracing: Some(Tracing {
+                inject: runner_telemetry::propagation::inject,
+                join: runner_telemetry::propagation::parent_of,
+            }),
         };
         info!(
             namespace = flags.pod.pod_namespace,

@@ -21,6 +21,8 @@ pub(super) enum Message {
         id: RequestId,
         function: Arc<Function>,
         deadline: Instant,
+        /// Within which the request is made: the start of a pod for it joins its trace.
+        span: tracing::Span,
         reply: mpsc::UnboundedSender<Verdict>,
     },
     /// Something the pool must know, as it is.
@@ -29,6 +31,8 @@ pub(super) enum Message {
     Created {
         create: Create,
         outcome: CreateOutcome,
+        /// How long the image was looked up for it.
+        looked_up: Duration,
     },
     /// A pod announced itself.
     Announced {

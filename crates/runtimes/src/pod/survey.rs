@@ -4,6 +4,8 @@ use std::{collections::HashMap, net::IpAddr};
 
 use runner_pool::{Snapshot, Uid};
 
+use super::StartPhases;
+
 /// The pods as the pool keeps them, and how they are reached.
 #[derive(Clone, Debug)]
 pub struct Survey {
@@ -11,7 +13,10 @@ pub struct Survey {
     pub pool: Snapshot,
     /// Where pods answer, of those for which that is known.
     pub ways: HashMap<Uid, Way>,
-    /// Why no pod can be made from the template, if that is so.
+    /// How the starts of pods went, of those that this process asked for.
+    pub starts: HashMap<Uid, StartPhases>,
+    /// What is wrong with the template, if that is so. The last good one stays in use; where there
+    /// was none, no pod can be made.
     pub template_error: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Warm-up: what configuration wants ready, resolved and told to the pool.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::{StreamExt, stream};
 use runner_config::Configuration;
@@ -32,8 +32,11 @@ pub(super) async fn keep(
             .map(|image| {
                 let (registry, functions) = (registry.clone(), functions.clone());
                 async move {
+                    let asked = Instant::now();
                     match registry.inspect(&image, None, None).await {
-                        Ok(metadata) => Some(functions.of_image(&image, &metadata)),
+                        Ok(metadata) => {
+                            Some(functions.of_image(&image, &metadata, asked.elapsed()))
+                        }
                         Err(error) => {
                             tracing::warn!(%image, %error, "cannot warm up");
                             None

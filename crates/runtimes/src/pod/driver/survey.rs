@@ -15,14 +15,15 @@ impl Driver {
             };
             Some((uid.clone(), way))
         });
-        let template_error = match &self.templates {
-            Some(Err(error)) => Some(error.to_string()),
-            _ => None,
-        };
+        let starts = self.links.iter().filter_map(|(uid, link)| {
+            let start = link.start.as_ref()?;
+            Some((uid.clone(), start.phases()))
+        });
         Survey {
             pool: self.pool.snapshot(self.now()),
             ways: ways.collect(),
-            template_error,
+            starts: starts.collect(),
+            template_error: self.template_error.as_ref().map(ToString::to_string),
         }
     }
 }
