@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use crate::{
     flags::{Flags, PodConnect, PodFlags, WrapperInjection},
     registry,
+    status::PodStatus,
 };
 
 const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
@@ -89,6 +90,16 @@ impl Cluster {
         );
         let pods = Pod::start(options, configuration.clone(), registry);
         Ok(Self { follow, pods })
+    }
+
+    /// What is told of it.
+    pub(crate) fn status(&self, flags: &PodFlags) -> PodStatus {
+        PodStatus {
+            pods: self.pods.clone(),
+            objects: self.follow.progress(),
+            namespace: flags.pod_namespace.clone(),
+            max_queued: flags.max_queue_per_function,
+        }
     }
 }
 
