@@ -50,6 +50,7 @@ pub use survey::{Survey, Way};
 use connection::Failed;
 use functions::Functions;
 use message::{Assigned, Message, Verdict};
+use warm::WarmUp;
 
 /// How traces are carried from span to span.
 #[derive(Clone, Copy, Debug)]
@@ -139,13 +140,13 @@ impl Pod {
             tracing: options.tracing,
         };
         if options.warm_up {
-            let warm = warm::keep(
+            let warm = WarmUp {
                 configuration,
-                registry.clone(),
-                functions.clone(),
-                messages.clone(),
-            );
-            tokio::spawn(warm);
+                registry: registry.clone(),
+                functions: functions.clone(),
+                messages: messages.clone(),
+            };
+            tokio::spawn(warm.keep());
         }
         driver::spawn(options, registry, functions, messages, inbox, in_step);
         Self {
@@ -266,7 +267,11 @@ impl Pod {
         deadline: Instant,
         since: Instant,
     ) -> Result<Verdict, EvaluationError> {
-        let patience = deadline + Duration::from_millis(50);
+        let patience = if *self.inner.in_step.borrow() {
+            deadline + Duration::from_millis(50)
+        } else {
+            deadline
+        };
         let word = verdicts.recv().instrument(debug_span!("wait"));
         match timeout_at(patience.into(), word).await {
             Ok(Some(verdict)) => Ok(verdict),
