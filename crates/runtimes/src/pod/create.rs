@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use runner_cluster::{
-    Announce, ApiError, Cluster, CreateOutcome, RenderOptions, ServiceSeen, Templates, pod, service,
+    Announce, Cluster, CreateOutcome, RenderOptions, ServiceSeen, Templates, pod, service,
 };
 use runner_core::{EvaluationError, Reason};
 use runner_pool::{Create, Event, StartFailure};
@@ -130,5 +130,5 @@ impl Creator {
 
 /// A pod that cannot be made because there is no template to make it from.
 pub(super) fn no_template(why: &str) -> StartFailure {
-    ApiError::Refused(why.to_owned()).into_start_failure()
+    StartFailure::Refused(EvaluationError::new(Reason::PodStartFailed, why))
 }
