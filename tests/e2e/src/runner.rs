@@ -7,8 +7,13 @@ use std::{
     process::Stdio,
 };
 
-use runner_proto::health::{
-    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+use runner_proto::{
+    health::{
+        HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+    },
+    runner_status::{
+        GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
+    },
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
@@ -100,6 +105,15 @@ impl Runner {
         .await;
     }
 
+    /// What it says that it is doing.
+    pub async fn status(&self) -> GetStatusResponse {
+        let channel = Channel::from_shared(format!("http://{}", self.address()));
+        let channel = channel.expect("an address").connect_lazy();
+        let mut client = RunnerStatusClient::new(channel);
+        let answer = client.get_status(GetStatusRequest {}).await;
+        answer.expect("the runner tells").into_inner()
+    }
+
     /// Host and port it listens on.
     #[must_use]
     pub fn address(&self) -> String {
@@ -148,7 +162,8 @@ impl Drop for Runner {
 }
 
 /// A binary of this workspace, which lies beside the directory of this test's own program.
-fn program(name: &str) -> PathBuf {
+#[must_use]
+pub fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a program knows where it is");
     let target = own
         .parent()
@@ -163,7 +178,9 @@ fn program(name: &str) -> PathBuf {
     program
 }
 
-fn free_port() -> u16 {
+/// A port that nobody has at the moment.
+#[must_use]
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     listener.local_addr().expect("an address").port()
 }
