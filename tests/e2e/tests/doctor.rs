@@ -3,8 +3,8 @@
 #[path = "doctor/installation.rs"]
 mod installation;
 
-use e2e::{Runner, on_cluster};
-use installation::{Installation, patched};
+use e2e::{Runner, deployment::Deployment as Shipped, on_cluster};
+use installation::{Installation, Report, patched};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{Namespace, PodTemplate, Secret},
@@ -26,20 +26,26 @@ fn nothing_is_found_where_nothing_is_wrong() {
         let report = installation
             .doctor(&["--address", &address, "--image", &image])
             .await;
-        assert_eq!(report.code, 0, "{report:#?}");
-        for finding in &report.findings {
-            // Private registries are not in use here.
-            let expected = if finding["check"] == "registry-credentials" {
-                "skipped"
-            } else {
-                "ok"
-            };
-            assert_eq!(finding["state"], expected, "{report:#?}");
-        }
-        assert!(
-            report.says("evaluation").contains("answered after"),
-            "{report:#?}"
-        );
+        report.is_clean();
+    });
+}
+
+#[test]
+fn nothing_is_found_in_what_is_shipped() {
+    on_cluster(async |stage| {
+        let deployment = Shipped::install(&stage, "dev", &[]).await;
+        let (address, image) = (deployment.address().await, stage.image("functions/count"));
+        let report = Report::of(
+            &stage,
+            &[
+                &["--namespace", stage.namespace()][..],
+                &["--runner-namespace", deployment.namespace()],
+                &["--address", &address, "--image", &image],
+            ]
+            .concat(),
+        )
+        .await;
+        report.is_clean();
     });
 }
 

@@ -108,37 +108,15 @@ impl Installation {
         made.expect("the cluster takes the object");
     }
 
-    /// Runs the command with more arguments. Those that are given twice count as given last.
+    /// Runs the command with more arguments.
     pub async fn doctor(&self, arguments: &[&str]) -> Report {
         let namespace = self.stage.namespace();
-        let mut all = vec![
-            "doctor",
-            "--runner-namespace",
-            namespace,
-            "--output",
-            "json",
-        ];
+        let mut all = vec!["--runner-namespace", namespace];
         if !arguments.contains(&"--namespace") {
             all.extend(["--namespace", namespace]);
         }
         all.extend(arguments);
-        let run = Command::new(program("krm"))
-            .args(all)
-            .env("KUBECONFIG", self.stage.bed().kubeconfig())
-            .env_remove("KUBERNETES_SERVICE_HOST")
-            .kill_on_drop(true)
-            .output();
-        let output = tokio::time::timeout(LIMIT, run).await;
-        let output = output.expect("an end in time").expect("krm runs");
-        let text = String::from_utf8(output.stdout).expect("text");
-        let document: Value =
-            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{:?}", output.stderr));
-        let findings = document["findings"].as_array().expect("findings").clone();
-        Report {
-            code: output.status.code().expect("it ends by itself"),
-            findings,
-            text,
-        }
+        Report::of(&self.stage, &all).await
     }
 
     /// Changes the variable of the Deployment, or takes it away, and waits until that is so.
@@ -196,6 +174,42 @@ impl Installation {
 // === impl Report ===
 
 impl Report {
+    /// Runs `krm doctor` to its end.
+    pub async fn of(stage: &Stage, arguments: &[&str]) -> Self {
+        let run = Command::new(program("krm"))
+            .args(["doctor", "--output", "json"])
+            .args(arguments)
+            .env("KUBECONFIG", stage.bed().kubeconfig())
+            .env_remove("KUBERNETES_SERVICE_HOST")
+            .kill_on_drop(true)
+            .output();
+        let output = tokio::time::timeout(LIMIT, run).await;
+        let output = output.expect("an end in time").expect("krm runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let document: Value =
+            serde_json::from_str(&text).unwrap_or_else(|_| panic!("{:?}", output.stderr));
+        let findings = document["findings"].as_array().expect("findings").clone();
+        Self {
+            code: output.status.code().expect("it ends by itself"),
+            findings,
+            text,
+        }
+    }
+
+    /// Nothing is wrong, and everything was looked at but private registries, which are off.
+    pub fn is_clean(&self) {
+        assert_eq!(self.code, 0, "{self:#?}");
+        for finding in &self.findings {
+            let is_off = finding["check"] == "registry-credentials";
+            let expected = if is_off { "skipped" } else { "ok" };
+            assert_eq!(finding["state"], expected, "{self:#?}");
+        }
+        assert!(
+            self.says("evaluation").contains("answered after"),
+            "{self:#?}"
+        );
+    }
+
     /// The first that a check found.
     pub fn says(&self, check: &str) -> &str {
         let finding = self.findings.iter().find(|it| it["check"] == check);
