@@ -13,7 +13,9 @@ use crate::TelemetryError;
 use variables::Variables;
 
 #[cfg(feature = "otlp")]
-pub(crate) use collector::Collector;
+pub(crate) use collector::{Collector, Protocol};
+#[cfg(feature = "tls")]
+pub(crate) use collector::{Pem, TlsFiles};
 
 /// Everything the environment asks for.
 #[derive(Debug)]
