@@ -19,11 +19,17 @@ use testbed::faults::Pace;
 /// How long after a pod shows that it cannot start its callers may be left waiting.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// Calls until it is answered, and says when.
+/// Calls, and says when the failure came. A pod that was removed may answer a last time.
 async fn failure(runner: &Runner, image: &str) -> (EvaluationError, Instant) {
     let mut client = connect(&runner.address()).expect("an address");
-    let answer = evaluate(&mut client, image, resource_list(&[], 1)).await;
-    let status = answer.expect_err("the pod cannot start");
+    let mut failed = None;
+    eventually("a failed start", async || {
+        let answer = evaluate(&mut client, image, resource_list(&[], 1)).await;
+        failed = answer.err();
+        failed.is_some()
+    })
+    .await;
+    let status = failed.expect("it failed");
     assert_eq!(status.code(), tonic::Code::Unavailable, "{status}");
     (runner_proto::status::decode(&status), Instant::now())
 }
