@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use e2e::{
     HOME, Runner, Stage, connect, define, evaluate, eventually, free_port, function_container,
-    function_pods, function_services, on_cluster, resource_list, store_template,
+    function_pods, function_services, is_ready, on_cluster, resource_list, store_template,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{ResourceExt, api::PostParams};
@@ -229,6 +229,21 @@ fn without_services_pods_are_called_directly() {
 }
 
 #[test]
+fn calls_go_through_the_service_once_kubernetes_calls_the_pod_ready() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        eventually("the way through the service", async || {
+            count(&stage, &runner).await;
+            told(&runner).await.way() == Way::Service
+        })
+        .await;
+        assert!(is_ready(&function_pods(&stage).await[0]));
+        count(&stage, &runner).await;
+        assert_eq!(function_pods(&stage).await.len(), 1);
+    });
+}
+
+#[test]
 fn by_way_of_the_service_means_by_no_other() {
     on_cluster(async |stage| {
         define(&stage).await;
@@ -263,7 +278,7 @@ async fn store_empty_services(stage: &Stage) {
 fn a_service_without_an_endpoint_is_not_bypassed() {
     on_cluster(async |stage| {
         store_empty_services(&stage).await;
-        let flags = ["--pod-connect=service", "--pod-ready-timeout=6s"];
+        let flags = ["--pod-connect=service", "--pod-ready-timeout=14s"];
         let runner = Runner::start_at_home(&stage, &flags).await;
         let (address, image) = (runner.address(), stage.image(COUNT));
         let call = tokio::spawn(async move {

@@ -83,6 +83,7 @@ impl Driver {
         }
         self.tell(Event::Pod(sighting.observed));
         self.consider_knocking(&uid);
+        self.consider_moving(&uid);
     }
 
     /// A pod that still has no node counts as failed, in the scheduler's words.
