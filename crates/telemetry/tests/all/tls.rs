@@ -1,5 +1,7 @@
 //! Collectors at `https://`.
 
+#![allow(clippy::unwrap_used)]
+
 use std::{fs, sync::Arc};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};

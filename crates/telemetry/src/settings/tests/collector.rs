@@ -11,7 +11,7 @@ const METRICS: (&str, &str) = ("OTEL_METRICS_EXPORTER", "otlp");
 fn collectors(set: &[(&str, &str)]) -> [Collector; 2] {
     let settings = read(&[&[METRICS, TRACES], set].concat()).unwrap();
     match (settings.metrics, settings.traces) {
-        (MetricsExporter::Otlp(metrics), TracesExporter::Otlp(traces)) => [metrics, traces],
+        (MetricsExporter::Otlp(metrics), TracesExporter::Otlp(traces)) => [*metrics, *traces],
         other => panic!("{other:?}"),
     }
 }
