@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -16,10 +16,7 @@ use runner_proto::{
     },
 };
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::{
-    net::TcpStream,
-    process::{Child, Command},
-};
+use tokio::process::{Child, Command};
 
 use tonic::transport::Channel;
 
@@ -53,9 +50,8 @@ impl Runner {
         fs::create_dir(&functions).expect("a directory for functions");
         let log = scratch.path().join("log");
         let output = File::create(&log).expect("a log");
-        let port = free_port();
         let child = Command::new(program("function-runner"))
-            .arg(format!("--port={port}"))
+            .arg("--port=0")
             .arg(format!("--pod-namespace={}", stage.namespace()))
             .arg(format!("--functions={}", functions.display()))
             .args(flags)
@@ -71,7 +67,7 @@ impl Runner {
             .expect("the runner starts");
         let mut runner = Self {
             child,
-            port,
+            port: 0,
             log,
             _scratch: scratch,
         };
@@ -85,9 +81,8 @@ impl Runner {
                 "the runner ended ({ended:?}):\n{}",
                 runner.log()
             );
-            TcpStream::connect((Ipv4Addr::LOCALHOST, port))
-                .await
-                .is_ok()
+            runner.port = serving_port(&runner.log()).unwrap_or_default();
+            runner.port != 0
         })
         .await;
         runner
@@ -176,6 +171,17 @@ pub fn program(name: &str) -> PathBuf {
         program.display()
     );
     program
+}
+
+/// Where a runner says in its log that it listens. A port chosen for it beforehand might be taken
+/// by then.
+fn serving_port(log: &str) -> Option<u16> {
+    let line = log.lines().find(|line| line.contains("serving"))?;
+    let (_, address) = line.split_once("address")?;
+    let address = address.trim_start_matches(['=', '"', ':', ' ']);
+    let end = address.find(['"', ' ']).unwrap_or(address.len());
+    let address: SocketAddr = address.get(..end)?.parse().ok()?;
+    Some(address.port())
 }
 
 /// A port that nobody has at the moment.
