@@ -1,5 +1,7 @@
 //! Whether the runner may do what it does, permission by permission.
 
+mod needs;
+
 use std::collections::BTreeMap;
 
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
@@ -8,31 +10,16 @@ use k8s_openapi::api::authorization::v1::{
     SubjectAccessReviewSpec,
 };
 use kube::{Api, api::PostParams};
-use runner_config::objects::GROUP;
 
 use crate::doctor::{
     context::{Account, Context},
     outcome::{Outcome, said},
 };
 
+use needs::{Need, needs};
+
 /// Reviews that are asked for at a time.
 const AT_ONCE: usize = 8;
-
-/// What the runner does to one kind of object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Need {
-    group: &'static str,
-    resource: &'static str,
-    subresource: &'static str,
-    /// One object alone.
-    name: Option<String>,
-    verbs: &'static [&'static str],
-    namespace: String,
-    /// What does not work without it.
-    without: &'static str,
-    /// Whether the runner gets along without.
-    optional: bool,
-}
 
 /// A verb that is not allowed.
 struct Missing {
@@ -74,99 +61,6 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
         judge(account.as_ref(), &needs, &missing, asked.len())
     }
     .boxed()
-}
-
-fn needs(context: &Context<'_>) -> Vec<Need> {
-    let namespace = &context.options.namespace;
-    let need = |group, resource, verbs, without| Need {
-        group,
-        resource,
-        subresource: "",
-        name: None,
-        verbs,
-        namespace: namespace.clone(),
-        without,
-        optional: false,
-    };
-    let optional = |need: Need| Need {
-        optional: true,
-        ..need
-    };
-    let mut needs = vec![
-        need(
-            "",
-            "pods",
-            &["create", "delete", "get", "list", "patch", "watch"],
-            "no function runs in a pod",
-        ),
-        need(
-            GROUP,
-            "functionconfigs",
-            &["get", "list", "watch"],
-            "FunctionConfig objects have no effect",
-        ),
-        optional(need(
-            GROUP,
-            "functionconfigs",
-            &["patch"],
-            "the finalizer of older runners stays on objects",
-        )),
-        optional(Need {
-            subresource: "status",
-            ..need(
-                GROUP,
-                "functionconfigs",
-                &["patch"],
-                "FunctionConfig objects do not say what is wrong with them",
-            )
-        }),
-        need(
-            "",
-            "podtemplates",
-            &["get", "list", "watch"],
-            "the pod template is not read",
-        ),
-        optional(need(
-            "",
-            "podtemplates",
-            &["create"],
-            "the built-in template is not stored for operators to change",
-        )),
-        optional(need(
-            GROUP,
-            "servicetemplates",
-            &["create", "get", "list", "watch"],
-            "the service template is not read or stored",
-        )),
-    ];
-    if context.flag("pod-connect").as_deref() != Some("pod") {
-        needs.push(need(
-            "",
-            "services",
-            &["create", "delete", "get", "list", "watch"],
-            "pods get no services",
-        ));
-    }
-    if context.flag_is_on("enable-private-registries") {
-        let name = context.flag("registry-auth-secret-name");
-        let without = "nodes have no credentials for private registries";
-        needs.push(need("", "secrets", &["create"], without));
-        needs.push(Need {
-            name: Some(name.unwrap_or_else(|| "auth-secret".to_owned())),
-            ..need("", "secrets", &["get", "update"], without)
-        });
-    }
-    if let Some(name) = context
-        .flag("function-pod-template")
-        .filter(|it| !it.is_empty())
-    {
-        needs.push(Need {
-            name: Some(name),
-            namespace: context.options.runner_namespace.clone(),
-            ..need("", "configmaps", &["get"], "the pod template is not read")
-        });
-    }
-    needs
 }
 
 async fn review(
@@ -261,43 +155,6 @@ fn cannot_ask(account: Option<&Account>, error: &kube::Error) -> Outcome {
     }
 }
 
-// === impl Need ===
-
-impl Need {
-    fn kind(&self) -> String {
-        let mut kind = self.resource.to_owned();
-        if !self.group.is_empty() {
-            kind = format!("{kind}.{}", self.group);
-        }
-        if !self.subresource.is_empty() {
-            kind = format!("{kind}/{}", self.subresource);
-        }
-        kind
-    }
-
-    /// Commands that grant it.
-    fn grant(&self, account: Option<&Account>, verbs: &str) -> String {
-        let (namespace, kind) = (&self.namespace, self.kind());
-        let subresource = match self.subresource {
-            "" => String::new(),
-            name => format!("-{name}"),
-        };
-        let role = format!("function-runner-{}{subresource}", self.resource);
-        let subject = match account {
-            Some(Account { namespace, name }) => format!("--serviceaccount={namespace}:{name}"),
-            None => "--user=USER".to_owned(),
-        };
-        let only = match &self.name {
-            Some(name) if !verbs.contains("create") => format!(" --resource-name={name}"),
-            _ => String::new(),
-        };
-        format!(
-            "kubectl -n {namespace} create role {role} --verb={verbs} --resource={kind}{only}\n\
-             kubectl -n {namespace} create rolebinding {role} --role={role} {subject}"
-        )
-    }
-}
-
 // === impl Account ===
 
 impl Account {
@@ -349,30 +206,5 @@ mod tests {
             "{bad:?}"
         );
         assert!(bad.iter().any(|it| it.state == State::Warning), "{bad:?}");
-    }
-
-    #[test]
-    fn a_grant_can_be_pasted() {
-        let need = Need {
-            group: GROUP,
-            resource: "functionconfigs",
-            subresource: "status",
-            name: None,
-            verbs: &["patch"],
-            namespace: "fns".to_owned(),
-            without: "",
-            optional: false,
-        };
-        let account = Account {
-            namespace: "porch-system".to_owned(),
-            name: "runner".to_owned(),
-        };
-        assert_eq!(
-            need.grant(Some(&account), "patch"),
-            "kubectl -n fns create role function-runner-functionconfigs-status --verb=patch \
-             --resource=functionconfigs.config.porch.kpt.dev/status\n\
-             kubectl -n fns create rolebinding function-runner-functionconfigs-status \
-             --role=function-runner-functionconfigs-status --serviceaccount=porch-system:runner"
-        );
     }
 }
