@@ -37,10 +37,10 @@ pub struct Deployment {
 // === impl Deployment ===
 
 impl Deployment {
-    /// Applies `deploy/overlays/NAME` with more flags and waits until it is rolled out.
-    pub async fn install(stage: &Stage, overlay: &str, flags: &[&str]) -> Self {
+    /// Applies a directory under `deploy` with more flags and waits until it is rolled out.
+    pub async fn install(stage: &Stage, directory: &str, flags: &[&str]) -> Self {
         let deployment = Self::prepare(stage).await;
-        deployment.apply(overlay, flags).await;
+        deployment.apply(directory, flags).await;
         deployment.rolled_out().await;
         deployment
     }
@@ -75,14 +75,14 @@ impl Deployment {
         &self.namespace
     }
 
-    /// Applies an overlay over what is there.
-    pub async fn apply(&self, overlay: &str, flags: &[&str]) {
+    /// Applies a directory under `deploy` over what is there.
+    pub async fn apply(&self, directory: &str, flags: &[&str]) {
         let registry = self.reachable_registry().await;
         let open = self.stage.bed().open_registry();
         let mut flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         flags.push(format!("--registry-mirror={open}={registry}"));
         flags.push(format!("--insecure-registry={registry}"));
-        let mut objects = self.rendered(overlay).await;
+        let mut objects = self.rendered(directory).await;
         for object in &mut objects {
             if object["kind"] == "Deployment" {
                 let container = &mut object["spec"]["template"]["spec"]["containers"][0];
@@ -100,9 +100,9 @@ impl Deployment {
             .await;
     }
 
-    /// The objects of an overlay, with the names of this test.
-    pub async fn rendered(&self, overlay: &str) -> Vec<Value> {
-        let directory = deploy().join("overlays").join(overlay);
+    /// The objects of a directory under `deploy`, with the names of this test.
+    pub async fn rendered(&self, directory: &str) -> Vec<Value> {
+        let directory = deploy().join(directory);
         let directory = directory.to_str().expect("a path in UTF-8");
         let text = self.kubectl(&["kustomize", directory], None).await;
         let image = |name| {
@@ -166,7 +166,8 @@ impl Deployment {
     /// What its one replica counts, as Prometheus reads it.
     pub async fn metrics(&self) -> String {
         let pods: Api<Pod> = Api::namespaced(self.stage.client(), &self.namespace);
-        let list = pods.list(&ListParams::default()).await;
+        let own = ListParams::default().labels(&format!("app={NAME}"));
+        let list = pods.list(&own).await;
         let pod = list.expect("pods can be listed").items.remove(0);
         let address = pod.status.and_then(|status| status.pod_ip);
         let address = format!("{}:9464", address.expect("the pod has an address"));

@@ -33,14 +33,23 @@ async fn count(stage: &Stage, deployment: &Deployment) {
 #[test]
 fn a_fresh_installation_evaluates_for_pods_and_for_this_machine() {
     on_cluster(async |stage| {
-        let deployment = Deployment::install(&stage, "dev", &[]).await;
+        let deployment = Deployment::install(&stage, "overlays/dev", &[]).await;
         count(&stage, &deployment).await;
+        // Where Porch is: the namespace enforces the restricted level, and lets its own pods call.
         let client = json!({
             "metadata": {"name": "client"},
             "spec": {
                 "restartPolicy": "Never",
+                "securityContext": {
+                    "runAsNonRoot": true, "runAsUser": 10001,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
                 "containers": [{
                     "name": "client",
+                    "securityContext": {
+                        "allowPrivilegeEscalation": false,
+                        "capabilities": {"drop": ["ALL"]},
+                    },
                     "image": stage.image("tools/callers"),
                     "args": [
                         format!("-address=function-runner.{}:9445", deployment.namespace()),
@@ -51,7 +60,7 @@ fn a_fresh_installation_evaluates_for_pods_and_for_this_machine() {
             },
         });
         let client: Pod = serde_json::from_value(client).expect("a pod");
-        let pods: Api<Pod> = stage.api();
+        let pods: Api<Pod> = Api::namespaced(stage.client(), deployment.namespace());
         let made = pods.create(&PostParams::default(), &client).await;
         made.expect("the cluster takes the client");
         let mut phase = None;
@@ -87,13 +96,7 @@ fn a_fresh_installation_evaluates_for_pods_and_for_this_machine() {
 #[test]
 fn a_rolling_update_fails_no_evaluation_and_keeps_the_pods() {
     on_cluster(async |stage| {
-        let deployment = Deployment::prepare(&stage).await;
-        // The pool's own answer to many callers is more pods; here they must stay the same.
-        deployment.apply("dev", &[]).await;
-        deployment
-            .own(&["scale", "deployment/function-runner", "--replicas=2"])
-            .await;
-        deployment.rolled_out().await;
+        let deployment = Deployment::install(&stage, "base", &[]).await;
         count(&stage, &deployment).await;
         let before = uids(&function_pods(&stage).await);
         let address = deployment.address().await;
@@ -180,7 +183,7 @@ async fn take_over(stage: &Stage, verb: &str, exec_probes: bool) {
     let uid = deployment.own(&["get", "deployment", "-o=jsonpath={.items[*].metadata.uid}"]);
     let uid = uid.await;
 
-    deployment.apply("porch", &[]).await;
+    deployment.apply("overlays/porch", &[]).await;
     deployment.rolled_out().await;
     assert_eq!(deployment.address().await, address, "clients need not know");
     let now = deployment.own(&["get", "deployment", "-o=jsonpath={.items[*].metadata.uid}"]);
@@ -209,7 +212,7 @@ fn the_overlay_takes_the_place_of_porchs_own_with_other_probes() {
 #[test]
 fn functions_run_under_the_restricted_level_where_their_images_allow_it() {
     on_cluster(async |stage| {
-        let deployment = Deployment::install(&stage, "restricted", &[]).await;
+        let deployment = Deployment::install(&stage, "overlays/restricted", &[]).await;
         let image = stage.image("functions/unprivileged");
         let mut client = connect(&deployment.address().await).expect("an address");
         let input = resource_list(&[], 1);
@@ -219,5 +222,45 @@ fn functions_run_under_the_restricted_level_where_their_images_allow_it() {
         let refused = evaluate(&mut client, &stage.image(COUNT), input).await;
         let refused = refused.expect_err("root is not admitted");
         assert!(refused.message().contains("runAsNonRoot"), "{refused}");
+    });
+}
+
+#[test]
+fn functions_come_from_a_private_registry_with_the_credentials_in_a_secret() {
+    on_cluster(async |stage| {
+        let registry = stage.bed().private_registry();
+        let read = |path| std::fs::read_to_string(path).expect("the test bed wrote it");
+        let deployment = Deployment::prepare(&stage).await;
+        let secret = |name: &str, kind: &str, key: &str, content: String| {
+            json!({
+                "apiVersion": "v1", "kind": "Secret", "type": kind,
+                "metadata": {"name": name, "namespace": deployment.namespace()},
+                "stringData": {key: content},
+            })
+        };
+        let secrets = [
+            secret(
+                "registry-credentials",
+                "kubernetes.io/dockerconfigjson",
+                ".dockerconfigjson",
+                read(&registry.docker_config),
+            ),
+            secret("registry-ca", "Opaque", "ca.crt", read(&registry.ca)),
+        ];
+        deployment.hand_in("create", &secrets).await;
+        deployment.apply("overlays/private-registry", &[]).await;
+        deployment.rolled_out().await;
+        let image = format!("{}/functions/count:v1", registry.host);
+        let mut client = connect(&deployment.address().await).expect("an address");
+        let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;
+        answer.expect("the function answers");
+    });
+}
+
+#[test]
+fn inside_a_mesh_functions_are_reached_through_their_services() {
+    on_cluster(async |stage| {
+        let deployment = Deployment::install(&stage, "overlays/mesh", &[]).await;
+        count(&stage, &deployment).await;
     });
 }
