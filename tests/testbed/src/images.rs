@@ -57,6 +57,8 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     let count = open.push_index("functions/count", TAG, &count)?;
     pinned.insert("functions/count".to_owned(), count.to_string());
 
+    let cat = image(&programs::busybox()?, &["/bin/cat"])?;
+
     progress("building functions/set-label (Rust)");
     let tree = Tree::new().file("set-label", 0o755, programs::set_label()?)?;
     let set_label = image(&tree, &["/set-label"])?;
@@ -74,6 +76,7 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     progress("building bad functions");
     let functions = [
         ("functions/annotate", annotate),
+        ("functions/cat", cat),
         ("functions/set-label", set_label),
         ("functions/set-namespace", set_namespace),
     ];
