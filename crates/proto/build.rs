@@ -8,6 +8,7 @@ const FILES: &[&str] = &[
     "evaluator/evaluator.proto",
     "announce/announce.proto",
     "grpc/health/v1/health.proto",
+    "krm/status/v1/status.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

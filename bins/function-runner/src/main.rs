@@ -6,6 +6,7 @@ mod pods;
 mod registry;
 mod run;
 mod signals;
+mod status;
 mod tls;
 
 use std::process::ExitCode;

@@ -3,16 +3,17 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use anyhow::{Context, Result, bail};
-use runner_cluster::{Injection, RenderOptions, TemplateSource, own_namespace};
+use runner_cluster::{Injection, PullSecret, RenderOptions, TemplateSource, own_namespace};
 use runner_config::{ClusterOptions, Configuration, Follow};
 use runner_pool::{Limits, Settings};
-use runner_runtimes::{Announcing, Connect, Pod, PodOptions};
+use runner_runtimes::{Announcing, Connect, Pod, PodOptions, Tracing};
 use tokio::net::TcpListener;
 use tracing::{info, warn};
 
 use crate::{
     flags::{Flags, PodConnect, PodFlags, WrapperInjection},
     registry,
+    status::PodStatus,
 };
 
 const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
@@ -40,16 +41,7 @@ impl Cluster {
         let registry = registry::from_flags(&flags.registry)?;
         let client = runner_config::connect(&ClusterOptions::default()).await?;
         let follow = configuration.follow_objects(client.clone(), &flags.pod.pod_namespace);
-        let pull_secret = flags.registry.enable_private_registries.then(|| {
-            let name = flags.registry.registry_auth_secret_name.clone();
-            tokio::spawn(runner_cluster::keep_pull_secret(
-                client.clone(),
-                flags.pod.pod_namespace.clone(),
-                name.clone(),
-                flags.registry.registry_auth_secret_path.clone(),
-            ));
-            name
-        });
+        let pull_secret = pull_secret(&client, flags).await;
         let options = PodOptions {
             templates: templates(&client, &flags.pod),
             client,
@@ -76,7 +68,10 @@ impl Cluster {
             unschedulable_timeout: flags.pod.unschedulable_timeout,
             scan_interval: flags.pod.scan_interval,
             warm_up: flags.pod.warm_up_pod_cache,
-            trace_inject: Some(runner_telemetry::propagation::inject),
+            tracing: Some(Tracing {
+                inject: runner_telemetry::propagation::inject,
+                join: runner_telemetry::propagation::parent_of,
+            }),
         };
         info!(
             namespace = flags.pod.pod_namespace,
@@ -87,6 +82,30 @@ impl Cluster {
         let pods = Pod::start(options, configuration.clone(), registry);
         Ok(Self { follow, pods })
     }
+
+    /// What is told of it.
+    pub(crate) fn status(&self, flags: &PodFlags) -> PodStatus {
+        PodStatus {
+            pods: self.pods.clone(),
+            objects: self.follow.progress(),
+            namespace: flags.pod_namespace.clone(),
+            max_queued: flags.max_queue_per_function,
+        }
+    }
+}
+
+/// The name of the Secret that pods are pulled with. A pod that is made before its Secret cannot be
+/// pulled, so it is seen to first.
+async fn pull_secret(client: &kube::Client, flags: &Flags) -> Option<String> {
+    if !flags.registry.enable_private_registries {
+        return None;
+    }
+    let name = flags.registry.registry_auth_secret_name.clone();
+    let file = flags.registry.registry_auth_secret_path.clone();
+    let mut secret = PullSecret::new(client.clone(), &flags.pod.pod_namespace, &name, file);
+    secret.bring_in_step().await;
+    tokio::spawn(secret.keep());
+    Some(name)
 }
 
 fn templates(client: &kube::Client, flags: &PodFlags) -> TemplateSource {

@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
@@ -21,7 +21,9 @@ use crate::{
     enabled::Enabled,
     flags::{Flags, ServerFlags},
     pods::Cluster,
-    signals, tls,
+    signals,
+    status::Status,
+    tls,
 };
 
 /// Of longer logs the middle is cut out.
@@ -56,6 +58,7 @@ async fn serve(flags: Flags) -> Result<()> {
 }
 
 async fn serve_observed(flags: Flags) -> Result<()> {
+    let started = Instant::now();
     if let Err(error) = runner_process::become_subreaper() {
         warn!(%error, "processes that functions leave behind may stay");
     }
@@ -72,9 +75,16 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     } else {
         None
     };
-    let runtimes = runtimes(&enabled, &flags, &configuration, cluster.as_ref());
+    let engine = enabled.exec.then(|| engine(&flags, &configuration));
+    let status = Status {
+        started,
+        configuration: configuration.clone(),
+        exec: engine.clone(),
+        pods: cluster.as_ref().map(|cluster| cluster.status(&flags.pod)),
+    };
+    let runtimes = runtimes(engine, &flags, &configuration, cluster.as_ref());
     let chain = Chain::new(runtimes, &flags.server.default_image_prefix);
-    let server = bind(&flags.server, Arc::new(chain), &lifecycle).await?;
+    let server = bind(&flags.server, Arc::new(chain), Arc::new(status), &lifecycle).await?;
     if let Some(cluster) = &cluster {
         drain_with(&lifecycle, cluster.pods.clone(), flags.server.drain_timeout);
     }
@@ -130,14 +140,14 @@ fn drain_with(lifecycle: &Lifecycle, pods: Pod, grace: Duration) {
 
 /// The enabled runtimes: exec, then pod, always.
 fn runtimes(
-    enabled: &Enabled,
+    engine: Option<Engine>,
     flags: &Flags,
     configuration: &Configuration,
     cluster: Option<&Cluster>,
 ) -> Vec<Box<dyn Runtime>> {
     let mut runtimes: Vec<Box<dyn Runtime>> = Vec::new();
-    if enabled.exec {
-        runtimes.push(Box::new(exec(flags, configuration.clone())));
+    if let Some(engine) = engine {
+        runtimes.push(Box::new(exec(engine, flags, configuration.clone())));
     }
     if let Some(cluster) = cluster {
         runtimes.push(Box::new(cluster.pods.clone()));
@@ -148,7 +158,7 @@ fn runtimes(
     runtimes
 }
 
-fn exec(flags: &Flags, configuration: Configuration) -> Exec {
+fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
     let engine = Engine::new(&EngineOptions {
         parallel: match flags.exec.max_parallel_executions {
             0 => Admission::cores(),
@@ -167,6 +177,10 @@ fn exec(flags: &Flags, configuration: Configuration) -> Exec {
         standby = flags.exec.standby,
         "exec runtime"
     );
+    engine
+}
+
+fn exec(engine: Engine, flags: &Flags, configuration: Configuration) -> Exec {
     let local = Local::new(
         engine,
         Wording::Exec,
@@ -180,6 +194,7 @@ fn exec(flags: &Flags, configuration: Configuration) -> Exec {
 async fn bind(
     flags: &ServerFlags,
     evaluator: Arc<dyn Evaluator>,
+    status: Arc<Status>,
     lifecycle: &Lifecycle,
 ) -> Result<Server> {
     let tls = tls::from_files(flags)?;
@@ -187,6 +202,7 @@ async fn bind(
         let options = ServerOptions {
             message_limit: flags.max_request_body_size,
             trace_parent: Some(runner_telemetry::propagation::parent_of),
+            status: Some(status.clone()),
             tls: tls.clone(),
         };
         let address = SocketAddr::new(address, flags.port);

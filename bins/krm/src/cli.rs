@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{eval, failure::Failure, functions, image};
+use crate::{eval, failure::Failure, functions, image, status};
 
 /// Run KRM functions over packages of Kubernetes resources.
 #[derive(Debug, Parser)]
@@ -17,6 +17,7 @@ enum Command {
     Eval(eval::Eval),
     Functions(functions::Functions),
     Image(image::Image),
+    Status(status::Status),
 }
 
 // === impl Cli ===
@@ -31,6 +32,7 @@ impl Cli {
             Command::Eval(eval) => eval.run(),
             Command::Functions(functions) => functions.run(),
             Command::Image(image) => image.run(),
+            Command::Status(status) => status.run(),
         }
     }
 }

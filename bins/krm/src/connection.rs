@@ -21,13 +21,24 @@ use tonic::{
 
 use crate::failure::Failure;
 
-/// How to reach the function runner.
+/// Where a function runner is.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Connection")]
-pub struct Connection {
+pub struct Server {
     /// The function runner's address
     #[arg(long, value_name = "HOST:PORT", default_value = "localhost:9445")]
     address: String,
+
+    #[command(flatten)]
+    tls: tls::Tls,
+}
+
+/// How to evaluate at a function runner.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Connection")]
+pub struct Connection {
+    #[command(flatten)]
+    server: Server,
 
     /// How long to wait for the answer; the runner is told and stops the function then
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = humantime::parse_duration)]
@@ -37,9 +48,6 @@ pub struct Connection {
     /// --max-request-body-size
     #[arg(long, value_name = "BYTES", default_value_t = 6_291_456)]
     max_message_size: usize,
-
-    #[command(flatten)]
-    tls: tls::Tls,
 }
 
 /// What to evaluate.
@@ -69,62 +77,10 @@ impl Connection {
             ))
             .hint("raise --max-message-size here and --max-request-body-size at the runner"));
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
-        runtime.block_on(async {
-            let channel = self.connect().await?;
+        runtime()?.block_on(async {
+            let channel = self.server.connect(self.timeout).await?;
             self.call(channel, call).await
         })
-    }
-
-    async fn connect(&self) -> Result<Channel, Failure> {
-        let endpoint = self.endpoint()?;
-        endpoint.connect().await.map_err(|error| {
-            Failure::unreachable(format!(
-                "cannot reach a function runner at {}: {}",
-                self.address,
-                innermost(&error)
-            ))
-            .hint("start one with `function-runner`, or name another with --address")
-        })
-    }
-
-    fn endpoint(&self) -> Result<Endpoint, Failure> {
-        let tls = self.tls.config()?;
-        let address = self
-            .address
-            .strip_prefix("dns:///")
-            .unwrap_or(&self.address);
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        let (given, host) = address.split_once("://").unwrap_or((scheme, address));
-        let bad = |reason: &dyn std::fmt::Display| {
-            Failure::usage(format!(
-                "--address {:?} is not HOST:PORT: {reason}",
-                self.address
-            ))
-        };
-        if given != scheme {
-            return Err(bad(&format!(
-                "{given} does not fit the --tls flags, which mean {scheme}"
-            )));
-        }
-        let endpoint = Endpoint::from_shared(format!("{scheme}://{host}")).map_err(|e| bad(&e))?;
-        if endpoint.uri().port().is_none() {
-            return Err(bad(&"the port is missing"));
-        }
-        let endpoint = endpoint
-            .connect_timeout(self.timeout.min(Duration::from_secs(10)))
-            .user_agent(format!("{OWN_AGENT}{} krm", env!("CARGO_PKG_VERSION")))
-            .map_err(|error| bad(&error))?
-            .http2_max_header_list_size(HEADER_ROOM);
-        match tls {
-            None => Ok(endpoint),
-            Some(tls) => endpoint
-                .tls_config(tls)
-                .map_err(|error| Failure::usage(format!("bad TLS files: {}", innermost(&error)))),
-        }
     }
 
     async fn call(
@@ -148,11 +104,85 @@ impl Connection {
     }
 }
 
+// === impl Server ===
+
+impl Server {
+    /// As it was given.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// A connection that stands.
+    ///
+    /// # Errors
+    /// When the address makes no sense or nobody answers there.
+    pub async fn connect(&self, patience: Duration) -> Result<Channel, Failure> {
+        let endpoint = self.endpoint(patience)?;
+        endpoint.connect().await.map_err(|error| {
+            Failure::unreachable(format!(
+                "cannot reach a function runner at {}: {}",
+                self.address,
+                innermost(&error)
+            ))
+            .hint("start one with `function-runner`, or name another with --address")
+        })
+    }
+
+    fn endpoint(&self, patience: Duration) -> Result<Endpoint, Failure> {
+        let tls = self.tls.config()?;
+        let address = self
+            .address
+            .strip_prefix("dns:///")
+            .unwrap_or(&self.address);
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let (given, host) = address.split_once("://").unwrap_or((scheme, address));
+        let bad = |reason: &dyn std::fmt::Display| {
+            Failure::usage(format!(
+                "--address {:?} is not HOST:PORT: {reason}",
+                self.address
+            ))
+        };
+        if given != scheme {
+            return Err(bad(&format!(
+                "{given} does not fit the --tls flags, which mean {scheme}"
+            )));
+        }
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{host}")).map_err(|e| bad(&e))?;
+        if endpoint.uri().port().is_none() {
+            return Err(bad(&"the port is missing"));
+        }
+        let endpoint = endpoint
+            .connect_timeout(patience.min(Duration::from_secs(10)))
+            .user_agent(format!("{OWN_AGENT}{} krm", env!("CARGO_PKG_VERSION")))
+            .map_err(|error| bad(&error))?
+            .http2_max_header_list_size(HEADER_ROOM);
+        match tls {
+            None => Ok(endpoint),
+            Some(tls) => endpoint
+                .tls_config(tls)
+                .map_err(|error| Failure::usage(format!("bad TLS files: {}", innermost(&error)))),
+        }
+    }
+}
+
 /// The cause that says most: the last of the chain.
-fn innermost(error: &dyn Error) -> String {
+#[must_use]
+pub fn innermost(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
         cause = next;
     }
     cause.to_string()
+}
+
+/// What the commands wait in: one thread, for they do one thing at a time.
+///
+/// # Errors
+/// When the system refuses.
+pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start: {error}")))
 }

@@ -64,6 +64,18 @@ impl Failure {
         self
     }
 
+    /// Whether nobody answered, which may be otherwise in a moment.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        self.code == 3
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Says it on standard error.
     pub fn report(&self) -> ExitCode {
         let mut stderr = anstream::stderr().lock();

@@ -10,7 +10,7 @@ use runner_config::{
     list_objects,
 };
 
-use crate::failure::Failure;
+use crate::{connection::runtime, failure::Failure};
 
 /// List the functions that are configured, how they run and who says so
 ///
@@ -125,11 +125,7 @@ impl Functions {
         if self.cluster.no_cluster {
             return Ok(Vec::new());
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
-        runtime.block_on(self.cluster.list())
+        runtime()?.block_on(self.cluster.list())
     }
 }
 

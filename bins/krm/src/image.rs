@@ -7,7 +7,7 @@ use runner_core::{ImageReference, Reason, TagConstraint};
 use runner_registry::{ImageMetadata, Mirror, Options, Platform, Registry, RegistryError};
 use serde_json::json;
 
-use crate::failure::Failure;
+use crate::{connection::runtime, failure::Failure};
 
 /// Show what the runner would know of an image: digest, platform, entrypoint
 ///
@@ -94,11 +94,7 @@ impl Image {
             .map_err(|error| Failure::usage(error.to_string()))?;
         let registry = Registry::new(self.options())
             .map_err(|error| Failure::failed(format!("cannot ask registries: {error}")))?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
-        let found = runtime
+        let found = runtime()?
             .block_on(registry.inspect(&image, self.tag.as_ref(), None))
             .map_err(|error| failure(&error))?;
         let text = match self.output {

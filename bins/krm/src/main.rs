@@ -11,6 +11,7 @@ mod merge;
 mod package;
 mod patch;
 mod report;
+mod status;
 mod yaml;
 
 use std::process::ExitCode;

@@ -26,6 +26,16 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// How wide a table may be: as the shell says, else as the terminal is.
+#[must_use]
+pub fn width() -> u16 {
+    let said = std::env::var("COLUMNS").ok();
+    said.and_then(|columns| columns.parse().ok())
+        .or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0))
+        .unwrap_or(120)
+        .max(40)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

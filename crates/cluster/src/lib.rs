@@ -15,13 +15,15 @@ mod observe;
 mod pull_secret;
 mod render;
 mod template;
+#[cfg(test)]
+mod testing;
 mod watch;
 
 pub use act::{Cluster, CreateOutcome, DeleteOutcome};
 pub use error::ApiError;
 pub use names::{IMAGE_LABEL, PORT, RECLAIM_AFTER, TEMPLATE_VERSION, own_namespace};
 pub use observe::{Sighting, observe};
-pub use pull_secret::keep_pull_secret;
+pub use pull_secret::PullSecret;
 pub use render::{Announce, Injection, RenderOptions, fingerprint, pod, service};
 pub use template::{BadTemplate, TemplateSource, Templates};
 pub use watch::{Seen, ServiceSeen, watch};

@@ -1,9 +1,18 @@
 //! The Secret function pods are pulled with, kept in step with the runner's docker config file.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use k8s_openapi::{ByteString, api::core::v1::Secret};
-use kube::{Api, Client, core::ObjectMeta};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Preconditions},
+    core::ObjectMeta,
+};
 
 use crate::{
     ApiError,
@@ -12,61 +21,124 @@ use crate::{
 
 const KIND: &str = "kubernetes.io/dockerconfigjson";
 const KEY: &str = ".dockerconfigjson";
-const EVERY: Duration = Duration::from_secs(10);
+/// Reading a small file costs nothing.
+const READ_EVERY: Duration = Duration::from_secs(2);
+/// Somebody may change or remove the Secret, which cannot be watched.
+const COMPARE_EVERY: Duration = Duration::from_secs(60);
 
-/// Copies the file into the Secret, now and whenever it changes, for ever. The Secret may be
-/// created, read and updated; it is never listed or watched.
-pub async fn keep_pull_secret(client: Client, namespace: String, name: String, file: PathBuf) {
-    let secrets: Api<Secret> = Api::namespaced(client, &namespace);
-    let mut written: Option<Vec<u8>> = None;
-    let mut trouble = None;
-    loop {
-        let said = match fs::read(&file) {
-            Ok(content) if written.as_ref() == Some(&content) => None,
-            Ok(content) => match write(&secrets, &name, &content).await {
-                Ok(()) => {
-                    tracing::info!(name, "the pull secret is in step with its file");
-                    written = Some(content);
+/// Copies the file into the Secret. The Secret may be created, read, updated and deleted; it is
+/// never listed or watched.
+pub struct PullSecret {
+    secrets: Api<Secret>,
+    name: String,
+    file: PathBuf,
+    /// What the Secret held when it was looked at last.
+    written: Option<(Vec<u8>, Instant)>,
+    trouble: Option<String>,
+}
+
+// === impl PullSecret ===
+
+impl PullSecret {
+    /// Nothing is read or written yet.
+    #[must_use]
+    pub fn new(client: Client, namespace: &str, name: &str, file: PathBuf) -> Self {
+        Self {
+            secrets: Api::namespaced(client, namespace),
+            name: name.to_owned(),
+            file,
+            written: None,
+            trouble: None,
+        }
+    }
+
+    /// Keeps it in step, for ever.
+    pub async fn keep(mut self) {
+        loop {
+            tokio::time::sleep(READ_EVERY).await;
+            self.bring_in_step().await;
+        }
+    }
+
+    /// Brings it in step once. What stands in the way is logged when it is news.
+    pub async fn bring_in_step(&mut self) {
+        let trouble = match fs::read(&self.file) {
+            Ok(content) if self.is_known(&content) => None,
+            Ok(content) => match self.write(&content).await {
+                Ok(changed) => {
+                    if changed {
+                        tracing::info!(name = self.name, "the pull secret was written");
+                    }
+                    self.written = Some((content, Instant::now()));
                     None
                 }
+                // Another replica was faster; the next look compares.
+                Err(ApiError::Conflict(_)) => None,
                 Err(error) => Some(error.to_string()),
             },
-            Err(error) => Some(format!("{}: {error}", file.display())),
+            Err(error) => Some(format!("{}: {error}", self.file.display())),
         };
-        if said.is_some() && said != trouble {
-            let why = said.as_deref().unwrap_or_default();
-            tracing::warn!(name, "cannot keep the pull secret in step: {why}");
+        if let Some(why) = &trouble
+            && self.trouble != trouble
+        {
+            tracing::warn!(
+                name = self.name,
+                "cannot keep the pull secret in step: {why}"
+            );
         }
-        trouble = said;
-        tokio::time::sleep(EVERY).await;
+        self.trouble = trouble;
+    }
+
+    fn is_known(&self, content: &[u8]) -> bool {
+        let written = self.written.as_ref();
+        written.is_some_and(|(known, at)| known == content && at.elapsed() < COMPARE_EVERY)
+    }
+
+    /// Whether there was anything to write.
+    async fn write(&self, content: &[u8]) -> Result<bool, ApiError> {
+        let content = ByteString(content.to_owned());
+        let Some(mut found) = within(self.secrets.get_opt(&self.name)).await? else {
+            return self.create(content).await;
+        };
+        if found.type_.as_deref() != Some(KIND) {
+            // The type cannot be changed.
+            self.delete(found.metadata.uid).await?;
+            return self.create(content).await;
+        }
+        let data = found.data.get_or_insert_default();
+        if data.get(KEY) == Some(&content) {
+            return Ok(false);
+        }
+        data.insert(KEY.to_owned(), content);
+        let replaced = within(self.secrets.replace(&self.name, &post(), &found)).await;
+        replaced.map(|_| true)
+    }
+
+    async fn create(&self, content: ByteString) -> Result<bool, ApiError> {
+        let wanted = Secret {
+            metadata: ObjectMeta {
+                name: Some(self.name.clone()),
+                ..ObjectMeta::default()
+            },
+            type_: Some(KIND.to_owned()),
+            data: Some(BTreeMap::from([(KEY.to_owned(), content)])),
+            ..Secret::default()
+        };
+        let created = within(self.secrets.create(&post(), &wanted)).await;
+        created.map(|_| true)
+    }
+
+    async fn delete(&self, uid: Option<String>) -> Result<(), ApiError> {
+        let this_one = DeleteParams::default().preconditions(Preconditions {
+            uid,
+            resource_version: None,
+        });
+        match within(self.secrets.delete(&self.name, &this_one)).await {
+            Ok(_) | Err(ApiError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }
 
-async fn write(secrets: &Api<Secret>, name: &str, content: &[u8]) -> Result<(), ApiError> {
-    let wanted = Secret {
-        metadata: ObjectMeta {
-            name: Some(name.to_owned()),
-            ..ObjectMeta::default()
-        },
-        type_: Some(KIND.to_owned()),
-        data: Some(BTreeMap::from([(
-            KEY.to_owned(),
-            ByteString(content.to_owned()),
-        )])),
-        ..Secret::default()
-    };
-    match within(secrets.get_opt(name)).await? {
-        None => match within(secrets.create(&post(), &wanted)).await {
-            // Another replica was faster; the next look compares.
-            Ok(_) | Err(ApiError::Conflict(_)) => Ok(()),
-            Err(error) => Err(error),
-        },
-        Some(found) if found.data == wanted.data => Ok(()),
-        Some(mut found) => {
-            found.data = wanted.data;
-            within(secrets.replace(name, &post(), &found))
-                .await
-                .map(|_| ())
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -160,10 +160,9 @@ fn fill(container: &mut Container, entrypoint: &[String], options: &RenderOption
             ..ContainerPort::default()
         });
     }
-    // The last log lines of a crashed container come with its status: no permission needed.
-    container
-        .termination_message_policy
-        .get_or_insert_with(|| "FallbackToLogsOnError".to_owned());
+    // The last log lines of a crashed container come with its status: no permission needed. What
+    // the template says is no wish: the API server writes `File` into every template it stores.
+    container.termination_message_policy = Some("FallbackToLogsOnError".to_owned());
 }
 
 fn attach(secrets: &mut Vec<LocalObjectReference>, name: &str) {

@@ -38,6 +38,16 @@ pub enum BadTemplate {
         /// The parser's words.
         why: String,
     },
+    /// The ConfigMap is not there, or not ours to read.
+    #[error("cannot read the pod template from ConfigMap {namespace}/{name}: {why}")]
+    Unreadable {
+        /// Where it was looked for.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// The API server's words.
+        why: String,
+    },
     /// A key is missing.
     #[error("the template ConfigMap has no key {0:?}")]
     NoKey(&'static str),

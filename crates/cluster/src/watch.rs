@@ -189,3 +189,6 @@ impl ServiceSeen {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -158,6 +158,10 @@ impl Pool {
         self.ledger.counters
     }
 
+    pub(crate) fn template(&self) -> Arc<str> {
+        Arc::clone(&self.ledger.template)
+    }
+
     pub(crate) fn fleets(&self) -> impl Iterator<Item = &Fleet> {
         self.fleets.values()
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use runner_core::{EvaluationError, ImageReference};
 
 use crate::{
-    PodName, Pool, Time, Uid,
+    PodName, Pool, Settings, Time, Uid,
     fleet::{Fleet, Life, Parting, Pod},
 };
 
@@ -14,6 +14,8 @@ use crate::{
 pub struct Snapshot {
     /// The functions, by image.
     pub functions: Vec<FunctionStatus>,
+    /// The resource version of the pod template in force; empty until one was read.
+    pub template: Arc<str>,
     /// What happened so far.
     pub counters: Counters,
     /// Whether the pool takes no more requests.
@@ -40,6 +42,8 @@ pub struct Counters {
 pub struct FunctionStatus {
     /// Its image, pinned to a digest.
     pub image: Arc<ImageReference>,
+    /// What holds for its pods.
+    pub settings: Settings,
     /// Requests that wait.
     pub queued: usize,
     /// Whether its tag points at another digest now.
@@ -103,6 +107,7 @@ impl Pool {
         functions.sort_by_cached_key(|function| function.image.to_string());
         Snapshot {
             functions,
+            template: self.template(),
             counters: self.counters(),
             draining: self.is_draining(),
         }
@@ -115,6 +120,7 @@ impl FunctionStatus {
     fn of(fleet: &Fleet, now: Time) -> Self {
         Self {
             image: Arc::clone(fleet.function.image()),
+            settings: *fleet.settings(),
             queued: fleet.queue.len(),
             superseded: fleet.superseded,
             start_failure: fleet

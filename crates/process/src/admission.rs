@@ -75,6 +75,26 @@ impl Admission {
         self.parallel
     }
 
+    /// How many processes run now, the slow ones beside the quick.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        let quick = self.parallel - self.quick.available_permits().min(self.parallel);
+        let lane = self.parallel * SLOW_PER_CORE;
+        quick + (lane - self.slow.available_permits().min(lane))
+    }
+
+    /// How many evaluations wait for a place now.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// How many may.
+    #[must_use]
+    pub fn max_waiting(&self) -> usize {
+        self.max_waiting
+    }
+
     /// Waits for a place, in arrival order. Dropping the future gives up the place in the queue.
     pub(crate) async fn enter(&self) -> Result<Place, Full> {
         if let Ok(permit) = self.quick.clone().try_acquire_owned() {
@@ -133,6 +153,7 @@ mod tests {
         assert!(!admission.has_room());
         first.step_aside();
         let _second = admission.enter().await.unwrap();
+        assert_eq!((admission.running(), admission.waiting()), (2, 0));
     }
 
     #[tokio::test]
@@ -153,8 +174,9 @@ mod tests {
             let mut waiting = std::pin::pin!(waiting);
             assert!(futures_poll_once(waiting.as_mut()).is_none());
             assert!(admission.enter().await.is_err());
+            assert_eq!((admission.running(), admission.waiting()), (1, 1));
         }
-        assert_eq!(admission.waiting.load(Ordering::Relaxed), 0);
+        assert_eq!(admission.waiting(), 0);
         drop(first);
         admission.enter().await.unwrap();
     }

@@ -174,6 +174,12 @@ impl Engine {
         &self.0.admission
     }
 
+    /// The processes that wait for a request now, by program.
+    #[must_use]
+    pub fn standby(&self) -> Vec<(Arc<Program>, usize)> {
+        self.0.standby.ready()
+    }
+
     /// Starts a standby off the request's way, if a core is free for it.
     fn refill(&self, program: &Arc<Program>) {
         let inner = &self.0;

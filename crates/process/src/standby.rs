@@ -126,6 +126,15 @@ impl Standby {
         wanting
     }
 
+    /// How many wait for each program in use.
+    pub(crate) fn ready(&self) -> Vec<(Arc<Program>, usize)> {
+        let functions = self.lock();
+        let ready = functions.iter();
+        ready
+            .map(|(program, kept)| (Arc::clone(program), kept.ready.len()))
+            .collect()
+    }
+
     /// Whether there is anything to sweep.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()

@@ -3,6 +3,9 @@
 
 pub mod status;
 
+/// A duration as messages carry it.
+pub use prost_types::Duration as WireDuration;
+
 /// The contract with Porch: package `evaluator`.
 pub mod evaluator {
     #![allow(missing_docs, clippy::all, unused_qualifications)]
@@ -19,6 +22,12 @@ pub mod announce {
 pub mod health {
     #![allow(missing_docs, clippy::all, unused_qualifications)]
     tonic::include_proto!("grpc.health.v1");
+}
+
+/// What a runner is doing: package `krm.status.v1`.
+pub mod runner_status {
+    #![allow(missing_docs, clippy::all, unused_qualifications)]
+    tonic::include_proto!("krm.status.v1");
 }
 
 /// Every service of this crate as an encoded `FileDescriptorSet`, for server reflection.

@@ -20,4 +20,4 @@ pub use chain::Chain;
 pub use exec::Exec;
 pub use local::{Local, Wording};
 #[cfg(feature = "pod")]
-pub use pod::{Announcing, Connect, Pod, PodOptions, TraceInject};
+pub use pod::{Announcing, Connect, Pod, PodOptions, StartPhases, Survey, Tracing, Way};

@@ -17,6 +17,8 @@ mod functions;
 mod link;
 mod message;
 mod metrics;
+mod start;
+mod survey;
 mod warm;
 
 use std::{
@@ -32,22 +34,32 @@ use runner_config::Configuration;
 use runner_core::{
     Evaluation, EvaluationError, EvaluationFuture, Function, Output, Reason, Runtime,
 };
-use runner_pool::{Event, Limits, Outcome, Request, RequestId, Settings, Snapshot};
+use runner_pool::{Event, Limits, Outcome, Request, RequestId, Settings};
 use runner_registry::Registry;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::timeout_at,
 };
+use tracing::{Instrument, debug_span};
 
 pub use announce::Announcing;
 pub use connection::Connect;
+pub use start::StartPhases;
+pub use survey::{Survey, Way};
 
 use connection::Failed;
 use functions::Functions;
 use message::{Assigned, Message, Verdict};
+use warm::WarmUp;
 
-/// Writes the trace of a span into the headers of a request made within it.
-pub type TraceInject = fn(&tracing::Span, &mut http::HeaderMap);
+/// How traces are carried from span to span.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracing {
+    /// Writes the trace of a span into the headers of a request made within it.
+    pub inject: fn(&tracing::Span, &mut http::HeaderMap),
+    /// Joins a fresh span to the trace in such headers.
+    pub join: fn(&tracing::Span, &http::HeaderMap),
+}
 
 /// How functions run in pods.
 pub struct PodOptions {
@@ -77,8 +89,8 @@ pub struct PodOptions {
     pub scan_interval: Duration,
     /// Whether to start the pods of the warm set.
     pub warm_up: bool,
-    /// Passes traces on to wrappers.
-    pub trace_inject: Option<TraceInject>,
+    /// Passes traces on to wrappers, and joins the starts of pods to them.
+    pub tracing: Option<Tracing>,
 }
 
 /// Runs functions in pods. Clones share the pods.
@@ -95,7 +107,7 @@ struct Inner {
     in_step: watch::Receiver<bool>,
     message_limit: usize,
     function_timeout: Duration,
-    trace_inject: Option<TraceInject>,
+    tracing: Option<Tracing>,
 }
 
 /// Tells the pool that a caller went away, unless the request ended.
@@ -125,16 +137,16 @@ impl Pod {
             in_step: following,
             message_limit: options.message_limit,
             function_timeout: options.function_timeout,
-            trace_inject: options.trace_inject,
+            tracing: options.tracing,
         };
         if options.warm_up {
-            let warm = warm::keep(
+            let warm = WarmUp {
                 configuration,
-                registry.clone(),
-                functions.clone(),
-                messages.clone(),
-            );
-            tokio::spawn(warm);
+                registry: registry.clone(),
+                functions: functions.clone(),
+                messages: messages.clone(),
+            };
+            tokio::spawn(warm.keep());
         }
         driver::spawn(options, registry, functions, messages, inbox, in_step);
         Self {
@@ -153,10 +165,10 @@ impl Pod {
         let _ = self.inner.messages.send(Message::Drain(grace));
     }
 
-    /// The state of everything; none while shutting down.
-    pub async fn snapshot(&self) -> Option<Snapshot> {
+    /// The state of everything; none while shutting down. Waits until the cluster is known.
+    pub async fn survey(&self) -> Option<Survey> {
         let (reply, answer) = oneshot::channel();
-        self.inner.messages.send(Message::Snapshot(reply)).ok()?;
+        self.inner.messages.send(Message::Survey(reply)).ok()?;
         answer.await.ok()
     }
 
@@ -173,8 +185,10 @@ impl Pod {
         let metadata = inner
             .registry
             .inspect(&function.image, function.tag.as_ref(), Some(deadline))
+            .instrument(debug_span!("metadata"))
             .await?;
-        let wanted = inner.functions.of_request(function, &metadata);
+        let looked_up = arrived.elapsed();
+        let wanted = inner.functions.of_request(function, &metadata, looked_up);
         let image = wanted.image().to_string();
         let (reply, mut verdicts) = mpsc::unbounded_channel();
         let request = RequestId(inner.next_request.fetch_add(1, Ordering::Relaxed));
@@ -187,6 +201,7 @@ impl Pod {
             id: request,
             function: wanted,
             deadline,
+            span: tracing::Span::current(),
             reply,
         };
         inner.messages.send(asked).map_err(|_| stopped())?;
@@ -215,7 +230,9 @@ impl Pod {
                 }
                 Verdict::Assigned(assigned) => assigned,
             };
-            let call = self.call(&assigned, function, evaluation, deadline);
+            let call = self
+                .call(&assigned, function, evaluation, deadline)
+                .instrument(debug_span!("call", pod = %assigned.name));
             let outcome = tokio::select! {
                 biased;
                 outcome = timeout_at(deadline.into(), call) => outcome,
@@ -250,8 +267,13 @@ impl Pod {
         deadline: Instant,
         since: Instant,
     ) -> Result<Verdict, EvaluationError> {
-        let patience = deadline + Duration::from_millis(50);
-        match timeout_at(patience.into(), verdicts.recv()).await {
+        let patience = if *self.inner.in_step.borrow() {
+            deadline + Duration::from_millis(50)
+        } else {
+            deadline
+        };
+        let word = verdicts.recv().instrument(debug_span!("wait"));
+        match timeout_at(patience.into(), word).await {
             Ok(Some(verdict)) => Ok(verdict),
             Ok(None) => Err(stopped()),
             Err(_) if !*self.inner.in_step.borrow() => Err(EvaluationError::new(
@@ -279,8 +301,8 @@ impl Pod {
         deadline: Instant,
     ) -> Result<Output, Failed> {
         let mut headers = http::HeaderMap::new();
-        if let Some(inject) = self.inner.trace_inject {
-            inject(&tracing::Span::current(), &mut headers);
+        if let Some(tracing) = self.inner.tracing {
+            (tracing.inject)(&tracing::Span::current(), &mut headers);
         }
         let list = evaluation.resource_list.clone();
         let image = function.image.to_string();

@@ -1,8 +1,8 @@
-//! The gRPC server: evaluations, health, reflection, limits and a graceful end.
+//! The gRPC server: evaluations, health, status, reflection, limits and a graceful end.
 //!
 //! ```text
 //! listener ─→ layers (limits in words, health log) ─→ Evaluations ─→ dyn Evaluator
-//!                                                   └→ Health, reflection
+//!                                                   └→ Health, status, reflection
 //! ```
 //!
 //! It is given an [`Evaluator`](runner_core::Evaluator) and knows nothing of what stands behind it.
@@ -14,6 +14,7 @@ mod lifecycle;
 mod metrics;
 mod request_id;
 mod server;
+mod status;
 mod too_large;
 
 pub use health::Health;
@@ -21,6 +22,7 @@ pub use lifecycle::Lifecycle;
 #[cfg(feature = "tls")]
 pub use server::Tls;
 pub use server::{Server, ServerError, ServerOptions};
+pub use status::StatusSource;
 
 /// Joins a span to the trace its caller sent along.
 pub type TraceParent = fn(&tracing::Span, &http::HeaderMap);

@@ -4,14 +4,17 @@ use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use runner_core::Evaluator;
 use runner_proto::{
-    DESCRIPTORS, DETAIL_DESCRIPTORS, evaluator::function_evaluator_server::FunctionEvaluatorServer,
+    DESCRIPTORS, DETAIL_DESCRIPTORS,
+    evaluator::function_evaluator_server::{self, FunctionEvaluatorServer},
+    health::health_server,
+    runner_status::runner_status_server,
 };
 use tokio::net::TcpListener;
 use tonic::{codec::CompressionEncoding, transport::server::TcpIncoming};
 
 use crate::{
-    Health, Lifecycle, TraceParent, evaluations::Evaluations, lifecycle::Phase,
-    too_large::TooLargeLayer,
+    Health, Lifecycle, StatusSource, TraceParent, evaluations::Evaluations, lifecycle::Phase,
+    status::Reports, too_large::TooLargeLayer,
 };
 
 /// Clients hold one connection for ever: find out when the other side is gone.
@@ -32,6 +35,8 @@ pub struct ServerOptions {
     pub message_limit: usize,
     /// Joins evaluations to their callers' traces.
     pub trace_parent: Option<TraceParent>,
+    /// Offers the status service, fed by this.
+    pub status: Option<Arc<dyn StatusSource>>,
     /// Serves TLS instead of plaintext.
     #[cfg(feature = "tls")]
     pub tls: Option<Tls>,
@@ -90,6 +95,7 @@ impl ServerOptions {
         Self {
             message_limit,
             trace_parent: Some(trace_parent),
+            status: None,
             #[cfg(feature = "tls")]
             tls: None,
         }
@@ -148,16 +154,16 @@ impl Server {
             .max_encoding_message_size(limit)
             // Never sent: compressing costs more time than a cluster's network does.
             .accept_compressed(CompressionEncoding::Gzip);
-        let reflection = || {
-            tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(DESCRIPTORS)
-                .register_encoded_file_descriptor_set(DETAIL_DESCRIPTORS)
-        };
+        let status = options.status.clone();
+        let status = status.map(|source| Reports::server(source, lifecycle.clone()));
+        let has_status = status.is_some();
+        let reflection = || reflection(has_status);
         let router = options
             .builder()?
             .layer(TooLargeLayer { limit })
             .add_service(evaluations)
             .add_service(Health::server(lifecycle.clone()))
+            .add_optional_service(status)
             .add_service(reflection().build_v1()?)
             .add_service(reflection().build_v1alpha()?);
         Ok(Self {
@@ -190,6 +196,23 @@ impl Server {
             .await
             .map_or(Ok(()), |served| served.map_err(ServerError::Serve))
     }
+}
+
+/// Describes the services that this server offers, not all that the descriptors know.
+fn reflection(has_status: bool) -> tonic_reflection::server::Builder<'static> {
+    let mut names = vec![
+        function_evaluator_server::SERVICE_NAME,
+        health_server::SERVICE_NAME,
+        "grpc.reflection.v1.ServerReflection",
+        "grpc.reflection.v1alpha.ServerReflection",
+    ];
+    names.extend(has_status.then_some(runner_status_server::SERVICE_NAME));
+    let described = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(DESCRIPTORS)
+        .register_encoded_file_descriptor_set(DETAIL_DESCRIPTORS);
+    names
+        .into_iter()
+        .fold(described, |builder, name| builder.with_service_name(name))
 }
 
 async fn first<T>(work: impl Future<Output = T>, limit: impl Future<Output = ()>) -> Option<T> {

@@ -7,14 +7,23 @@
 //!
 //! Without a cluster these tests fail and say how to start one; they are never skipped.
 
+mod define;
 mod evaluate;
+mod fleet;
+mod load;
 mod pods;
 mod report;
 mod runner;
 mod stage;
 mod wait;
 
+pub use define::define;
 pub use evaluate::{connect, evaluate, evaluate_within, resource_list};
+pub use fleet::{
+    HOME, busy_pod, function_container, function_pod_uids, function_pods, function_services,
+    is_ready, remove_at_once, store_template,
+};
+pub use load::Load;
 pub use pods::{FunctionPod, Injection};
 pub use runner::Runner;
 pub use stage::{Stage, on_cluster, on_disturbed_cluster};

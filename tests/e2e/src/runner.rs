@@ -7,11 +7,16 @@ use std::{
     process::Stdio,
 };
 
+use runner_proto::health::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     net::TcpStream,
     process::{Child, Command},
 };
+
+use tonic::transport::Channel;
 
 use crate::{Stage, wait::eventually};
 
@@ -28,6 +33,16 @@ pub struct Runner {
 impl Runner {
     /// Starts it for the stage's namespace with more flags, and waits until it listens.
     pub async fn start(stage: &Stage, flags: &[&str]) -> Self {
+        Self::start_in(stage, flags, &[]).await
+    }
+
+    /// Starts one that pods can call home.
+    pub async fn start_at_home(stage: &Stage, flags: &[&str]) -> Self {
+        Self::start(stage, &[&crate::HOME, flags].concat()).await
+    }
+
+    /// Starts it with more flags and another environment.
+    pub async fn start_in(stage: &Stage, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let scratch = tempfile::tempdir().expect("a directory");
         let functions = scratch.path().join("functions");
         fs::create_dir(&functions).expect("a directory for functions");
@@ -42,6 +57,7 @@ impl Runner {
             .env("KUBECONFIG", stage.bed().kubeconfig())
             .env("WRAPPER_SERVER_IMAGE", stage.wrapper_image())
             .env("OTEL_METRICS_EXPORTER", "none")
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(output.try_clone().expect("a second handle"))
             .stderr(output)
@@ -72,6 +88,18 @@ impl Runner {
         runner
     }
 
+    /// Waits until it says that it serves: it knows the cluster then.
+    pub async fn serving(&self) {
+        let channel = Channel::from_shared(format!("http://{}", self.address()));
+        let channel = channel.expect("an address").connect_lazy();
+        eventually("a serving runner", async || {
+            let mut client = HealthClient::new(channel.clone());
+            let answer = client.check(HealthCheckRequest::default()).await;
+            answer.is_ok_and(|answer| answer.into_inner().status() == ServingStatus::Serving)
+        })
+        .await;
+    }
+
     /// Host and port it listens on.
     #[must_use]
     pub fn address(&self) -> String {
@@ -85,7 +113,13 @@ impl Runner {
     }
 
     /// Asks it to end and returns how it did.
-    pub async fn stop(mut self) -> std::process::ExitStatus {
+    pub async fn stop(self) -> std::process::ExitStatus {
+        self.ask_to_end();
+        self.ended().await
+    }
+
+    /// Asks it to end, as Kubernetes does.
+    pub fn ask_to_end(&self) {
         let pid = self
             .child
             .id()
@@ -94,6 +128,10 @@ impl Runner {
             // Its exit has not been waited for, so the number is still its own.
             kill_process(pid, Signal::TERM).expect("the runner can be signalled");
         }
+    }
+
+    /// Waits until it has ended.
+    pub async fn ended(mut self) -> std::process::ExitStatus {
         self.child
             .wait()
             .await

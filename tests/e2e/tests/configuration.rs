@@ -14,23 +14,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use e2e::{LIMIT, Stage, eventually, on_cluster, on_disturbed_cluster};
-use k8s_openapi::{
-    api::{
-        authentication::v1::TokenRequest,
-        core::v1::ServiceAccount,
-        rbac::v1::{Role, RoleBinding},
-    },
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+use e2e::{LIMIT, Stage, define, eventually, on_cluster, on_disturbed_cluster};
+use k8s_openapi::api::{
+    authentication::v1::TokenRequest,
+    core::v1::ServiceAccount,
+    rbac::v1::{Role, RoleBinding},
 };
 use kube::{
-    Api, Client, Config, ResourceExt,
+    Api, Client, Config,
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
 use runner_config::{
     Configuration, FileOptions, Follow, Progress, Table,
-    objects::{FunctionConfig, ServiceTemplate, custom_resource_definitions},
+    objects::{FunctionConfig, ServiceTemplate},
 };
 use runner_core::ImageReference;
 use serde::Deserialize;
@@ -100,28 +97,6 @@ fn binary_of(table: &Table) -> Option<String> {
     let image = ImageReference::qualified("fn:v1", PREFIX).unwrap();
     let found = table.executable(&image, None)?;
     Some(found.path.file_name()?.to_str()?.to_owned())
-}
-
-/// Installs the definitions; they stay, as they do no harm to other tests.
-async fn define(stage: &Stage) {
-    let definitions: Api<CustomResourceDefinition> = Api::all(stage.client());
-    for definition in custom_resource_definitions() {
-        let name = definition.name_any();
-        let apply = PatchParams::apply("e2e").force();
-        definitions
-            .patch(&name, &apply, &Patch::Apply(&definition))
-            .await
-            .unwrap();
-        eventually("an established definition", async || {
-            let found = definitions.get(&name).await.unwrap();
-            let conditions = found.status.and_then(|status| status.conditions);
-            conditions.is_some_and(|all| {
-                all.iter()
-                    .any(|it| it.type_ == "Established" && it.status == "True")
-            })
-        })
-        .await;
-    }
 }
 
 /// A client with the permissions an installation grants, or none.

@@ -170,6 +170,13 @@ impl Process {
         self.pid.as_raw_nonzero().get()
     }
 
+    /// What the kernel calls its program; none if it is gone.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        let name = fs::read_to_string(format!("/proc/{}/comm", self.pid())).ok()?;
+        Some(name.trim_end().to_owned())
+    }
+
     /// Sends a signal. A process that is gone by now is no error.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         match pidfd_send_signal(&self.handle, signal) {

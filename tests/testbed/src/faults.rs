@@ -104,6 +104,21 @@ impl Testbed {
         }))
     }
 
+    /// Kills every process of a container that has this name, as `kill -9` does. True if there was
+    /// one. Nothing heals it: what comes next is the kubelet's business.
+    pub fn kill_in_container(&self, id: &str, program: &str) -> Result<bool> {
+        let found = programs(id, program)?;
+        for process in &found {
+            process.signal(Signal::KILL)?;
+        }
+        Ok(!found.is_empty())
+    }
+
+    /// Whether a program of this name runs in a container.
+    pub fn runs_in_container(&self, id: &str, program: &str) -> Result<bool> {
+        Ok(!programs(id, program)?.is_empty())
+    }
+
     /// A pod neither receives nor sends anything; packets vanish, nothing is refused. The
     /// container is any of the pod's: they share the network.
     pub fn with_cut_network(&self, container: &str) -> Result<Fault<'_>> {
@@ -152,4 +167,11 @@ impl Testbed {
     pub fn slow_registry(&self, pace: Pace) -> Result<SlowRegistry<'_>> {
         SlowRegistry::start(self, pace)
     }
+}
+
+fn programs(container: &str, name: &str) -> Result<Vec<Process>> {
+    let id = container.strip_prefix("containerd://").unwrap_or(container);
+    let mut found = cgroups::processes(Some(id))?;
+    found.retain(|process| process.name().as_deref() == Some(name));
+    Ok(found)
 }

@@ -58,6 +58,10 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     pinned.insert("functions/count".to_owned(), count.to_string());
 
     let cat = image(&programs::busybox()?, &["/bin/cat"])?;
+    progress("building functions/wait (shell)");
+    let script = fs::read(sources().join("wait/function.sh"))?;
+    let tree = programs::busybox()?.file("function.sh", 0o755, script)?;
+    let wait = image(&tree, &["/function.sh"])?;
 
     progress("building functions/set-label (Rust)");
     let tree = Tree::new().file("set-label", 0o755, programs::set_label()?)?;
@@ -79,6 +83,7 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
         ("functions/cat", cat),
         ("functions/set-label", set_label),
         ("functions/set-namespace", set_namespace),
+        ("functions/wait", wait),
     ];
     for (name, image) in functions.into_iter().chain(bad()?) {
         pinned.insert(name.to_owned(), open.push(name, TAG, &image)?.to_string());

@@ -10,6 +10,7 @@ mod hostile;
 mod reload;
 mod shutdown;
 mod start;
+mod status;
 mod stock_client;
 mod support;
 mod tls;

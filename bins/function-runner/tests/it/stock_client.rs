@@ -77,9 +77,19 @@ fn is(detail: &Value, kind: &str) -> bool {
 async fn it_finds_and_describes_the_services() {
     let runner = Setup::new().start().await;
     let services = prints(&runner, &[], &["list"]).await;
-    for service in ["evaluator.FunctionEvaluator", "grpc.health.v1.Health"] {
+    for service in [
+        "evaluator.FunctionEvaluator",
+        "grpc.health.v1.Health",
+        "krm.status.v1.RunnerStatus",
+    ] {
         assert!(services.lines().any(|line| line == service), "{services}");
     }
+    assert!(
+        !services.contains("announce"),
+        "not on this port: {services}"
+    );
+    let status = prints(&runner, &[], &["krm.status.v1.RunnerStatus/GetStatus"]).await;
+    assert!(status.contains(r#""phase": "PHASE_SERVING""#), "{status}");
     let described = prints(&runner, &[], &["describe", "evaluator.FunctionEvaluator"]).await;
     assert!(described.contains("rpc EvaluateFunction"), "{described}");
     let described = prints(

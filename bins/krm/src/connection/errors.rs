@@ -39,7 +39,7 @@ const DOMAIN: &[u8] = runner_proto::status::DOMAIN.as_bytes();
 
 /// Failures of the connection itself, which no runner has put into words.
 fn transport(status: &Status, connection: &Connection) -> Option<Failure> {
-    let address = &connection.address;
+    let address = &connection.server.address;
     // A status with a cause was made on this side.
     let is_ours = status.source().is_some();
     let reason = || {

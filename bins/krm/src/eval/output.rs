@@ -17,7 +17,7 @@ use crate::{
     list,
     merge::{self, Merge},
     package,
-    report::{count, diff, printable, results},
+    report::{count, diff, printable, results, width},
 };
 
 pub(super) struct Output<'a> {
@@ -170,13 +170,4 @@ impl Output<'_> {
             _ => Ok(()),
         }
     }
-}
-
-/// How wide a table may be: the terminal's width as the shell tells it.
-fn width() -> u16 {
-    std::env::var("COLUMNS")
-        .ok()
-        .and_then(|columns| columns.parse().ok())
-        .unwrap_or(120)
-        .max(40)
 }

@@ -10,4 +10,5 @@ mod eval_tls;
 mod examples;
 mod functions;
 mod image;
+mod status;
 mod support;

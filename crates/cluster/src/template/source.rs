@@ -22,6 +22,9 @@ use crate::{
 /// How often a kind that is unknown, or not ours to see, is asked for again.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
+/// How often a ConfigMap that is not there or no good is read.
+const UNTIL_GOOD: Duration = Duration::from_secs(2);
+
 /// Where templates come from.
 pub enum TemplateSource {
     /// `PodTemplate` and `ServiceTemplate` objects in the pod namespace, made where they are absent.
@@ -62,42 +65,47 @@ impl TemplateSource {
                 namespace,
                 name,
                 every,
-            } => follow_config_map(Api::namespaced(client, &namespace), &name, every, seen).await,
+            } => follow_config_map(client, &namespace, &name, every, seen).await,
         }
     }
 }
 
 async fn follow_config_map(
-    maps: Api<ConfigMap>,
+    client: Client,
+    namespace: &str,
     name: &str,
     every: Duration,
     seen: mpsc::UnboundedSender<Seen>,
 ) {
-    let mut version = None;
-    let mut trouble = None;
+    let maps: Api<ConfigMap> = Api::namespaced(client, namespace);
+    let mut last = None;
     loop {
-        match within(maps.get(name)).await {
-            Ok(map) if version.is_some() && map.metadata.resource_version == version => {}
-            Ok(map) => {
-                version = map.metadata.resource_version.clone();
-                if seen.send(report(Templates::of_config_map(&map))).is_err() {
-                    return;
-                }
-            }
+        let read = match within(maps.get(name)).await {
+            Ok(map) => Some(Templates::of_config_map(&map)),
             Err(error) => {
-                let why = error.to_string();
-                if trouble.as_ref() != Some(&why) {
-                    tracing::warn!("cannot read the pod template from ConfigMap {name}: {why}");
-                    trouble = Some(why);
+                let lasting = matches!(error, ApiError::NotFound(_) | ApiError::Refused(_));
+                let unreadable = BadTemplate::Unreadable {
+                    namespace: namespace.to_owned(),
+                    name: name.to_owned(),
+                    why: error.to_string(),
+                };
+                if !lasting {
+                    tracing::debug!("{unreadable}");
                 }
+                lasting.then_some(Err(unreadable))
+            }
+        };
+        if let Some(templates) = read
+            && last.as_ref() != Some(&templates)
+        {
+            last = Some(templates.clone());
+            if seen.send(report(templates)).is_err() {
+                return;
             }
         }
-        // Until it was read once nothing can start.
-        let pause = if version.is_some() {
-            every
-        } else {
-            every.min(Duration::from_secs(2))
-        };
+        // While there is none that is good, somebody may be about to put it right.
+        let good = matches!(last, Some(Ok(_)));
+        let pause = if good { every } else { every.min(UNTIL_GOOD) };
         tokio::time::sleep(pause).await;
     }
 }
@@ -139,7 +147,9 @@ async fn follow_objects(client: Client, namespace: &str, seen: mpsc::UnboundedSe
 fn report(templates: Result<Templates, BadTemplate>) -> Seen {
     match &templates {
         Ok(templates) => tracing::info!(version = %templates.version, "pod template"),
-        Err(error) => tracing::error!("{error}: no pods are started until it is put right"),
+        Err(error) => tracing::error!(
+            "{error}: the last good template stays in use; without one no pods are started"
+        ),
     }
     Seen::Templates(templates.map(Arc::new))
 }
@@ -232,3 +242,6 @@ impl<K> Part<K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,8 @@
 use runner_core::EvaluationError;
 use tonic::{Status, codegen::http::HeaderMap};
 
+use super::OWN_AGENT;
+
 /// The least bound, less room for what others add on the way.
 const BUDGET: usize = 7 << 10;
 
@@ -20,7 +22,7 @@ const PER_HEADER: usize = 32;
 
 /// How much a client takes, by the name it gives itself.
 pub(super) fn room(user_agent: &str) -> usize {
-    if user_agent.contains("grpc-go/") {
+    if user_agent.contains("grpc-go/") || user_agent.contains(OWN_AGENT) {
         GO_BUDGET
     } else {
         BUDGET
@@ -120,8 +122,13 @@ mod tests {
     #[test]
     fn porch_reads_all_of_it() {
         let error = EvaluationError::new(Reason::FunctionFailed, "a long log\n".repeat(3000));
-        let status = encode_for(&error, "kpt porch-server grpc-go/1.71.0");
-        assert_eq!(status.message(), error.message());
+        for agent in [
+            "kpt porch-server grpc-go/1.71.0",
+            "krm-function-runner/1.0.0 tonic/0.14.2",
+        ] {
+            let status = encode_for(&error, agent);
+            assert_eq!(status.message(), error.message(), "{agent}");
+        }
     }
 
     #[test]

@@ -31,8 +31,6 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 const KNOCK_TIMEOUT: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// A wrapper's error carries the function's last words in headers.
-const HEADER_LIST: u32 = 1 << 20;
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
@@ -73,11 +71,19 @@ impl Target {
         let address = SocketAddr::new(self.address, runner_cluster::PORT);
         let endpoint = Endpoint::from_shared(format!("http://{address}"))
             .expect("an address and a port are a URI")
+            .user_agent(format!(
+                "{}{}",
+                status::OWN_AGENT,
+                env!("CARGO_PKG_VERSION")
+            ))
+            .expect("a name and a version are a header")
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true)
-            .http2_max_header_list_size(HEADER_LIST)
+            // A wrapper's error carries the function's last words in headers: who calls itself so
+            // and takes as much is told all of them.
+            .http2_max_header_list_size(status::HEADER_ROOM)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .tcp_nodelay(true);

@@ -3,14 +3,17 @@
 use std::{sync::Arc, time::Instant};
 
 use runner_cluster::{
-    Announce, ApiError, Cluster, CreateOutcome, RenderOptions, ServiceSeen, Templates, pod, service,
+    Announce, Cluster, CreateOutcome, RenderOptions, ServiceSeen, Templates, pod, service,
 };
 use runner_core::{EvaluationError, Reason};
 use runner_pool::{Create, Event, StartFailure};
 use runner_registry::Registry;
 use tokio::sync::mpsc;
 
-use super::{functions::Functions, message::Message};
+use super::{
+    functions::{Functions, Inspected},
+    message::Message,
+};
 
 /// What it takes to create pods, shared by all attempts.
 #[derive(Clone)]
@@ -35,8 +38,8 @@ impl Creator {
         announce: Option<Announce>,
     ) {
         let started = Instant::now();
-        let entrypoint = match self.entrypoint(&create).await {
-            Ok(entrypoint) => entrypoint,
+        let inspected = match self.inspected(&create).await {
+            Ok(inspected) => inspected,
             Err(failure) => return self.failed(&create, failure),
         };
         let image = create.function.image();
@@ -44,7 +47,7 @@ impl Creator {
         let rendered = pod(
             &create,
             &templates,
-            &entrypoint,
+            &inspected.metadata.entrypoint,
             settings.overrides.as_deref(),
             announce.as_ref(),
             &self.render,
@@ -64,7 +67,11 @@ impl Creator {
                 tracing::warn!(pod = %create.name, %image, %error, "cannot create a pod");
             }
         }
-        let _ = self.messages.send(Message::Created { create, outcome });
+        let _ = self.messages.send(Message::Created {
+            create,
+            outcome,
+            looked_up: inspected.took,
+        });
     }
 
     async fn create_service(&self, create: &Create, templates: &Templates) {
@@ -88,13 +95,17 @@ impl Creator {
         }
     }
 
-    async fn entrypoint(&self, create: &Create) -> Result<Vec<String>, StartFailure> {
+    async fn inspected(&self, create: &Create) -> Result<Inspected, StartFailure> {
         let image = create.function.image();
-        if let Some(metadata) = self.functions.inspected(image) {
-            return Ok(metadata.entrypoint.clone());
+        if let Some(inspected) = self.functions.inspected(image) {
+            return Ok(inspected);
         }
+        let asked = Instant::now();
         match self.registry.inspect(image, None, None).await {
-            Ok(metadata) => Ok(metadata.entrypoint.clone()),
+            Ok(metadata) => Ok(Inspected {
+                metadata,
+                took: asked.elapsed(),
+            }),
             Err(error) => {
                 let error = EvaluationError::from(error);
                 Err(match error.reason() {
@@ -119,5 +130,5 @@ impl Creator {
 
 /// A pod that cannot be made because there is no template to make it from.
 pub(super) fn no_template(why: &str) -> StartFailure {
-    ApiError::Refused(why.to_owned()).into_start_failure()
+    StartFailure::Refused(EvaluationError::new(Reason::PodStartFailed, why))
 }

@@ -3,6 +3,7 @@
 
 mod actions;
 mod sightings;
+mod survey;
 
 use std::{
     collections::HashMap,
@@ -18,7 +19,7 @@ use runner_registry::Registry;
 use tokio::sync::{mpsc, watch};
 
 use super::{
-    PodOptions, announce,
+    PodOptions, Tracing, announce,
     announce::Token,
     connection::Connect,
     create::Creator,
@@ -27,6 +28,7 @@ use super::{
     message::{Message, Verdict},
     metrics::Metrics,
     request,
+    start::{Phase, Start},
 };
 
 /// How often levels are brought up to date for those who scrape them.
@@ -42,14 +44,21 @@ pub(super) struct Driver {
     announce_address: Option<String>,
     unschedulable_timeout: Duration,
     probe_timeout: Duration,
-    templates: Option<Result<Arc<Templates>, BadTemplate>>,
+    /// Those in force: the last good ones.
+    templates: Option<Arc<Templates>>,
+    /// What is wrong with those that would be.
+    template_error: Option<BadTemplate>,
     requests: HashMap<RequestId, mpsc::UnboundedSender<Verdict>>,
     links: HashMap<Uid, Link>,
     services: HashMap<String, ServiceSeen>,
     /// Services without a pod, and since when.
     orphans: HashMap<String, Instant>,
     tokens: HashMap<PodName, Token>,
-    asked: HashMap<PodName, Instant>,
+    /// Pods that the API server was asked for and has not answered about.
+    asked: HashMap<PodName, Start>,
+    tracing: Option<Tracing>,
+    /// Of the request that is being told to the pool.
+    asked_by: Option<tracing::Span>,
     messages: mpsc::UnboundedSender<Message>,
     metrics: Metrics,
     in_step: watch::Sender<bool>,
@@ -95,12 +104,15 @@ pub(super) fn spawn(
         announce_address,
         unschedulable_timeout: options.unschedulable_timeout,
         templates: None,
+        template_error: None,
         requests: HashMap::new(),
         links: HashMap::new(),
         services: HashMap::new(),
         orphans: HashMap::new(),
         tokens: HashMap::new(),
         asked: HashMap::new(),
+        tracing: options.tracing,
+        asked_by: None,
         messages,
         metrics: Metrics::new(),
         in_step,
@@ -175,17 +187,24 @@ impl Driver {
                 id,
                 function,
                 deadline,
+                span,
                 reply,
             } => {
                 self.requests.insert(id, reply);
                 let deadline = self.anchor.time(deadline);
+                self.asked_by = Some(span);
                 self.tell(Event::Request(request(id, &function, deadline)));
+                self.asked_by = None;
             }
             Message::Event(event) => {
                 self.note(&event);
                 self.tell(event);
             }
-            Message::Created { create, outcome } => self.created(create, outcome),
+            Message::Created {
+                create,
+                outcome,
+                looked_up,
+            } => self.created(create, outcome, looked_up),
             Message::Announced {
                 slot,
                 token,
@@ -215,8 +234,8 @@ impl Driver {
                 let until = self.now() + grace;
                 self.tell(Event::Drain { until });
             }
-            Message::Snapshot(reply) => {
-                let _ = reply.send(self.pool.snapshot(self.now()));
+            Message::Survey(reply) => {
+                let _ = reply.send(self.survey());
             }
         }
     }
@@ -234,7 +253,7 @@ impl Driver {
             } => match outcome {
                 Outcome::Answered => {
                     self.requests.remove(request);
-                    self.first_answer(pod);
+                    self.reach(pod, Phase::Answered);
                 }
                 Outcome::PodLost { .. } => self.metrics.lost(),
             },
@@ -246,20 +265,24 @@ impl Driver {
         }
     }
 
-    fn created(&mut self, create: Create, outcome: CreateOutcome) {
+    fn created(&mut self, create: Create, outcome: CreateOutcome, looked_up: Duration) {
         let Create { name, attempt, .. } = create;
         match outcome {
             CreateOutcome::Created {
                 uid,
                 resource_version,
             } => {
-                let asked = self.asked.remove(&name);
-                self.phase("created", asked);
+                let mut start = self.asked.remove(&name);
+                if let Some(start) = &mut start {
+                    start.looked_up(looked_up);
+                    self.metrics.phase(Phase::Metadata, looked_up);
+                }
                 let link = self
                     .links
                     .entry(uid.clone())
-                    .or_insert_with(|| Link::new(name.clone(), asked));
-                link.asked = asked;
+                    .or_insert_with(|| Link::new(name.clone(), None));
+                link.start = start;
+                self.reach(&uid, Phase::Created);
                 let early = self.tokens.get_mut(&name).and_then(|token| {
                     token.pod = Some(uid.clone());
                     token.early.take()
@@ -295,18 +318,18 @@ impl Driver {
         self.asked.remove(name);
     }
 
-    fn phase(&self, phase: &'static str, asked: Option<Instant>) {
-        if let Some(asked) = asked {
-            self.metrics.phase(phase, asked.elapsed());
-        }
-    }
-
-    fn first_answer(&mut self, uid: &Uid) {
-        if let Some(link) = self.links.get_mut(uid)
-            && !std::mem::replace(&mut link.served, true)
-        {
-            let asked = link.asked;
-            self.phase("answered", asked);
+    /// Notes how far the start of a pod has come, if this process asked for it.
+    fn reach(&mut self, uid: &Uid, phase: Phase) {
+        let Some(link) = self.links.get_mut(uid) else {
+            return;
+        };
+        // The watch may be faster than the API server's answer.
+        let start = match &mut link.start {
+            Some(start) => Some(start),
+            None => self.asked.get_mut(&link.name),
+        };
+        if let Some(took) = start.and_then(|start| start.reach(phase)) {
+            self.metrics.phase(phase, took);
         }
     }
 

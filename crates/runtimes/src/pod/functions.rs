@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use runner_cluster::fingerprint;
@@ -22,7 +23,14 @@ pub(super) struct Functions {
     revision: watch::Receiver<u64>,
     defaults: Settings,
     /// What was inspected, by the pinned image that a pod is created with later.
-    inspected: Arc<Mutex<HashMap<ImageReference, Arc<ImageMetadata>>>>,
+    inspected: Arc<Mutex<HashMap<ImageReference, Inspected>>>,
+}
+
+/// What was found out about an image, and how long the last look took.
+#[derive(Clone)]
+pub(super) struct Inspected {
+    pub(super) metadata: Arc<ImageMetadata>,
+    pub(super) took: Duration,
 }
 
 // === impl Functions ===
@@ -43,13 +51,14 @@ impl Functions {
         &self,
         function: &Function,
         metadata: &Arc<ImageMetadata>,
+        took: Duration,
     ) -> Arc<runner_pool::Function> {
         // With a constraint, the tag that it selected is what may move.
         let selected = match (&function.tag, metadata.reference.tag()) {
             (Some(_), Some(tag)) if function.image.digest().is_none() => function.image.at_tag(tag),
             _ => function.image.clone(),
         };
-        self.of_image(&selected, metadata)
+        self.of_image(&selected, metadata, took)
     }
 
     /// The function of an image as it is.
@@ -57,6 +66,7 @@ impl Functions {
         &self,
         image: &ImageReference,
         metadata: &Arc<ImageMetadata>,
+        took: Duration,
     ) -> Arc<runner_pool::Function> {
         let settings = self.settings(image);
         let function = runner_pool::Function::new(image, metadata.digest.clone(), settings);
@@ -64,14 +74,19 @@ impl Functions {
         if inspected.len() >= REMEMBERED {
             inspected.clear();
         }
-        if !inspected.contains_key(&**function.image()) {
-            inspected.insert((**function.image()).clone(), Arc::clone(metadata));
+        match inspected.get_mut(&**function.image()) {
+            Some(known) => known.took = took,
+            None => {
+                let metadata = Arc::clone(metadata);
+                let found = Inspected { metadata, took };
+                inspected.insert((**function.image()).clone(), found);
+            }
         }
         Arc::new(function)
     }
 
     /// What was inspected when the function was asked for.
-    pub(super) fn inspected(&self, image: &ImageReference) -> Option<Arc<ImageMetadata>> {
+    pub(super) fn inspected(&self, image: &ImageReference) -> Option<Inspected> {
         self.lock().get(image).cloned()
     }
 
@@ -98,7 +113,7 @@ impl Functions {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ImageReference, Arc<ImageMetadata>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ImageReference, Inspected>> {
         self.inspected
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -1,26 +1,27 @@
 //! What the driver knows of one pod beside the pool: where it is and how it is reached.
 
-use std::{net::IpAddr, time::Instant};
+use std::net::IpAddr;
 
 use runner_cluster::{ServiceSeen, Sighting};
 use runner_pool::{Observed, PodFailure, PodName, PodPhase};
 use tokio::task::AbortHandle;
 use tonic::transport::Channel;
 
-use super::connection::{Connect, Target};
+use super::{
+    connection::{Connect, Target},
+    start::Start,
+};
 
 /// One pod, by its uid.
 pub(super) struct Link {
     pub(super) name: PodName,
-    /// When this process asked for it; none: somebody else did.
-    pub(super) asked: Option<Instant>,
+    /// How its start went; none: somebody else asked for it.
+    pub(super) start: Option<Start>,
     /// As the watch showed it last.
     pub(super) seen: Option<Observed>,
     pub(super) address: Option<IpAddr>,
     pub(super) unschedulable: Option<PodFailure>,
-    pub(super) scheduled: bool,
     pub(super) answered: bool,
-    pub(super) served: bool,
     pub(super) channel: Option<Channel>,
     knocking: Option<AbortHandle>,
 }
@@ -28,16 +29,14 @@ pub(super) struct Link {
 // === impl Link ===
 
 impl Link {
-    pub(super) fn new(name: PodName, asked: Option<Instant>) -> Self {
+    pub(super) fn new(name: PodName, start: Option<Start>) -> Self {
         Self {
             name,
-            asked,
+            start,
             seen: None,
             address: None,
             unschedulable: None,
-            scheduled: false,
             answered: false,
-            served: false,
             channel: None,
             knocking: None,
         }

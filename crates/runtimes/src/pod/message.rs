@@ -8,9 +8,11 @@ use std::{
 
 use runner_cluster::CreateOutcome;
 use runner_core::EvaluationError;
-use runner_pool::{Create, Event, Function, PodName, RequestId, Snapshot, Uid, Waited};
+use runner_pool::{Create, Event, Function, PodName, RequestId, Uid, Waited};
 use tokio::sync::{mpsc, oneshot};
 use tonic::transport::Channel;
+
+use super::survey::Survey;
 
 /// Something for the driver to take in.
 pub(super) enum Message {
@@ -19,6 +21,8 @@ pub(super) enum Message {
         id: RequestId,
         function: Arc<Function>,
         deadline: Instant,
+        /// Within which the request is made: the start of a pod for it joins its trace.
+        span: tracing::Span,
         reply: mpsc::UnboundedSender<Verdict>,
     },
     /// Something the pool must know, as it is.
@@ -27,6 +31,8 @@ pub(super) enum Message {
     Created {
         create: Create,
         outcome: CreateOutcome,
+        /// How long the image was looked up for it.
+        looked_up: Duration,
     },
     /// A pod announced itself.
     Announced {
@@ -48,7 +54,7 @@ pub(super) enum Message {
     /// A service was gone a while ago.
     CheckService(String),
     Drain(Duration),
-    Snapshot(oneshot::Sender<Snapshot>),
+    Survey(oneshot::Sender<Survey>),
 }
 
 /// What becomes of a request.

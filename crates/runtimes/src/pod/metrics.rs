@@ -8,6 +8,8 @@ use opentelemetry::{
 };
 use runner_pool::{Leave, PodState, Snapshot};
 
+use super::start::Phase;
+
 pub(super) struct Metrics {
     created: Counter<u64>,
     deleted: Counter<u64>,
@@ -99,9 +101,9 @@ impl Metrics {
             .add(1, &[KeyValue::new("outcome", outcome)]);
     }
 
-    pub(super) fn phase(&self, phase: &'static str, took: Duration) {
-        self.phases
-            .record(took.as_secs_f64(), &[KeyValue::new("phase", phase)]);
+    pub(super) fn phase(&self, phase: Phase, took: Duration) {
+        let phase = KeyValue::new("phase", phase.as_str());
+        self.phases.record(took.as_secs_f64(), &[phase]);
     }
 
     /// Brings the levels to what the pool holds now.

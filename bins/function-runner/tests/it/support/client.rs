@@ -9,6 +9,9 @@ use runner_proto::{
         function_evaluator_client::FunctionEvaluatorClient,
     },
     health::health_client::HealthClient,
+    runner_status::{
+        GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
+    },
     status,
 };
 use tonic::{
@@ -72,6 +75,13 @@ impl Client {
 
     pub fn health(&self) -> HealthClient<Channel> {
         HealthClient::new(self.channel.clone())
+    }
+
+    pub async fn status(&self) -> GetStatusResponse {
+        let mut client = RunnerStatusClient::new(self.channel.clone());
+        let asked = client.get_status(GetStatusRequest {});
+        let answer = tokio::time::timeout(LIMIT, asked).await.unwrap();
+        answer.unwrap().into_inner()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::pod::{
     connection::answers,
     create::no_template,
     message::{Assigned, Message, Verdict},
+    start::Start,
 };
 
 /// Patches sent at a time: they are never urgent.
@@ -20,10 +21,10 @@ const EXTENSIONS: usize = 4;
 impl Driver {
     pub(super) fn create(&mut self, create: Create) -> Option<Event> {
         self.metrics.created();
-        let templates = match &self.templates {
-            Some(Ok(templates)) => templates.clone(),
-            Some(Err(error)) => return Some(refused(&create, &error.to_string())),
-            None => return Some(refused(&create, "no pod template was read yet")),
+        let templates = match (&self.templates, &self.template_error) {
+            (Some(templates), _) => templates.clone(),
+            (None, Some(error)) => return Some(refused(&create, &error.to_string())),
+            (None, None) => return Some(refused(&create, "no pod template was read yet")),
         };
         let token = Token::new(create.attempt);
         let announce = self.announce_address.as_ref().zip(token.as_ref());
@@ -34,7 +35,8 @@ impl Driver {
         if let Some(token) = token {
             self.tokens.insert(create.name.clone(), token);
         }
-        self.asked.insert(create.name.clone(), Instant::now());
+        let start = Start::new(&create.name, self.asked_by.as_ref(), self.tracing);
+        self.asked.insert(create.name.clone(), start);
         tokio::spawn(self.creator.clone().create(create, templates, announce));
         None
     }

@@ -6,7 +6,7 @@ use runner_cluster::{Seen, Sighting};
 use runner_pool::{Event, PodName, PodPhase, Uid};
 
 use super::Driver;
-use crate::pod::{connection::knock, link::Link, message::Message};
+use crate::pod::{connection::knock, link::Link, message::Message, start::Phase};
 
 /// How far apart the news of a pod and of its service may come.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -17,6 +17,10 @@ impl Driver {
             Seen::Pod(sighting) => self.see_pod(*sighting),
             Seen::PodGone { name, uid } => {
                 self.links.remove(&uid);
+                // Nobody will announce that pod any more.
+                if self.tokens.get(&name).and_then(|token| token.pod.as_ref()) == Some(&uid) {
+                    self.tokens.remove(&name);
+                }
                 self.tell(Event::PodGone { name, uid });
             }
             Seen::Pods(present) => {
@@ -45,16 +49,20 @@ impl Driver {
                 self.services.retain(|name, _| names.contains(name));
                 self.listed.1 = true;
             }
-            Seen::Templates(templates) => {
-                let version = templates.as_ref().ok().map(|made| made.version.clone());
+            Seen::Templates(Ok(templates)) => {
+                let version = templates.version.clone();
+                self.template_error = None;
                 // First: what the pool asks for next is to be made from these.
                 self.templates = Some(templates);
-                if let Some(version) = version {
-                    self.tell(Event::TemplateChanged(version));
-                }
+                self.tell(Event::TemplateChanged(version));
+            }
+            Seen::Templates(Err(error)) => {
+                self.template_error = Some(error);
             }
         }
-        if self.listed == (true, true) && self.templates.is_some() {
+        if self.listed == (true, true)
+            && (self.templates.is_some() || self.template_error.is_some())
+        {
             self.in_step
                 .send_if_modified(|in_step| !std::mem::replace(in_step, true));
         }
@@ -63,24 +71,21 @@ impl Driver {
     pub(super) fn see_pod(&mut self, sighting: Sighting) {
         let uid = sighting.observed.uid.clone();
         let name = sighting.observed.name.clone();
-        let asked = self.asked.get(&name).copied();
         let link = self
             .links
             .entry(uid.clone())
             .or_insert_with(|| Link::new(name, None));
         let news = (
-            sighting.scheduled && !link.scheduled,
-            sighting.address.is_some() && link.address.is_none(),
+            sighting.scheduled,
+            sighting.address.is_some(),
             sighting.unschedulable.is_some() && link.unschedulable.is_none(),
         );
-        link.scheduled |= sighting.scheduled;
         link.update(&sighting);
-        let asked = link.asked.or(asked);
         if news.0 {
-            self.phase("scheduled", asked);
+            self.reach(&uid, Phase::Scheduled);
         }
         if news.1 {
-            self.phase("address", asked);
+            self.reach(&uid, Phase::Address);
         }
         if news.2 {
             let (messages, uid) = (self.messages.clone(), uid.clone());
@@ -131,10 +136,9 @@ impl Driver {
         if !link.is_awaited() {
             return false;
         }
-        let asked = link.asked;
         link.address.get_or_insert(address);
         link.stop_knocking();
-        self.phase("listening", asked);
+        self.reach(uid, Phase::Listening);
         self.consider_knocking(uid);
         true
     }
@@ -173,8 +177,8 @@ impl Driver {
         if std::mem::replace(&mut link.answered, true) {
             return;
         }
-        let (name, asked) = (link.name.clone(), link.asked);
-        self.phase("ready", asked);
+        let name = link.name.clone();
+        self.reach(uid, Phase::Ready);
         // The token is spent or too late from here on.
         let token = self
             .tokens
@@ -211,7 +215,7 @@ impl Driver {
                     matches!(seen.phase, PodPhase::Ready | PodPhase::Starting(_))
                 })
         });
-        let Some(Ok(templates)) = &self.templates else {
+        let Some(templates) = &self.templates else {
             return;
         };
         if !in_use || !self.creator.services || self.pool.is_draining() {

@@ -1,0 +1,74 @@
+//! The status service: what the runner says of itself.
+
+use std::time::Duration;
+
+use runner_proto::runner_status::{GetStatusResponse, Phase};
+
+use crate::support::{Client, Gate, LIMIT, LIST, Setup, list_of};
+
+/// Asks until the answer is as expected.
+async fn eventually(client: &Client, is: impl Fn(&GetStatusResponse) -> bool) -> GetStatusResponse {
+    let asked = async {
+        loop {
+            let report = client.status().await;
+            if is(&report) {
+                return report;
+            }
+        }
+    };
+    let report = tokio::time::timeout(LIMIT, asked).await;
+    report.expect("the runner says so in time")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_runs_waits_and_stands_by_is_told() {
+    let gate = Gate::new();
+    let runner = Setup::with("hold", &gate.script())
+        .function("idle", "cat")
+        .entry("gone", &["example.com/fn/gone:v1"])
+        .flag("--max-parallel-executions=1")
+        .flag("--max-queued-executions=7")
+        .start()
+        .await;
+    let client = runner.client().await;
+    let calls: Vec<_> = (0..2)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.call("hold").await })
+        })
+        .collect();
+    gate.holds(1).await;
+    let busy = eventually(&client, |report| {
+        let exec = report.exec.as_ref().unwrap();
+        (exec.running, exec.queued) == (1, 1)
+    })
+    .await;
+    assert_eq!(busy.phase(), Phase::Serving);
+    assert_eq!(busy.version, env!("CARGO_PKG_VERSION"));
+    let uptime = Duration::try_from(busy.uptime.unwrap()).unwrap();
+    assert!(uptime > Duration::ZERO && uptime < LIMIT, "{uptime:?}");
+    assert!(busy.pod.is_none(), "the pod runtime is off");
+    let exec = busy.exec.unwrap();
+    assert_eq!((exec.parallel, exec.max_queued), (1, 7));
+    let image = |name: &str| format!("example.com/fn/{name}");
+    let images: Vec<_> = exec.functions.iter().map(|it| it.image.clone()).collect();
+    assert_eq!(images, ["gone", "hold", "idle"].map(image));
+    assert_eq!(exec.functions[1].versions, ["v1"]);
+    assert!(
+        busy.problems[0].message.contains("functions/gone"),
+        "{:?}",
+        busy.problems
+    );
+
+    gate.open();
+    for call in calls {
+        assert_eq!(list_of(call.await.unwrap()), LIST);
+    }
+    let rested = eventually(&client, |report| {
+        let exec = report.exec.as_ref().unwrap();
+        exec.running == 0 && exec.functions[1].standby == 1
+    })
+    .await;
+    let exec = rested.exec.unwrap();
+    assert_eq!((exec.queued, exec.functions[2].standby), (0, 0));
+}

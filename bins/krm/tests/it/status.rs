@@ -1,0 +1,226 @@
+use std::{
+    io::{BufRead, BufReader},
+    net::SocketAddr,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+use runner_proto::runner_status::{
+    ExecRuntime, GetStatusRequest, GetStatusResponse, Phase,
+    runner_status_server::{RunnerStatus, RunnerStatusServer},
+};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{net::TcpListener, runtime::Runtime};
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status, transport::Server};
+
+use crate::support::{Function, Runner, krm};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A runner that has nothing but a status; it ends with this value.
+struct Reporting {
+    address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+struct Service;
+
+/// `krm status --watch` on its way; it ends with this value.
+struct Watching {
+    child: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+// === impl Reporting ===
+
+impl Reporting {
+    fn start() -> Self {
+        Self::start_at("127.0.0.1:0".parse().unwrap())
+    }
+
+    fn start_at(address: SocketAddr) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let listener = runtime.block_on(TcpListener::bind(address)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let service = RunnerStatusServer::new(Service);
+        let incoming = TcpListenerStream::new(listener);
+        runtime.spawn(
+            Server::builder()
+                .add_service(service)
+                .serve_with_incoming(incoming),
+        );
+        Self {
+            address,
+            runtime: Some(runtime),
+        }
+    }
+}
+
+impl Drop for Reporting {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(LIMIT);
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl RunnerStatus for Service {
+    async fn get_status(
+        &self,
+        _: Request<GetStatusRequest>,
+    ) -> Result<Response<GetStatusResponse>, Status> {
+        Ok(Response::new(GetStatusResponse {
+            version: "9.9.9".to_owned(),
+            phase: Phase::Serving.into(),
+            exec: Some(ExecRuntime {
+                parallel: 2,
+                running: 1,
+                ..ExecRuntime::default()
+            }),
+            ..GetStatusResponse::default()
+        }))
+    }
+}
+
+// === impl Watching ===
+
+impl Watching {
+    fn start(address: SocketAddr, more: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_krm"))
+            .args(["status", "--watch", "--interval", "20ms", "--address"])
+            .arg(address.to_string())
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// The next line with this text.
+    fn says(&self, text: &str) -> String {
+        let limit = Instant::now() + LIMIT;
+        loop {
+            let left = limit.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left);
+            let line = line.unwrap_or_else(|error| panic!("{text:?} was to come: {error}"));
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// How it ends when Ctrl-C is pressed.
+    fn interrupt(mut self) -> Option<i32> {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_a_runner_does_is_shown() {
+    let runner = Reporting::start();
+    let address = runner.address.to_string();
+    let run = krm(&["status", "--address", &address], "");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let first = format!("function-runner 9.9.9 at {address}: serving");
+    assert!(run.stdout.starts_with(&first), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("Processes: 1 of 2 running"),
+        "{}",
+        run.stdout
+    );
+    let run = krm(&["status", "--address", &address, "-o", "json"], "");
+    let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(document["phase"], "serving");
+    assert_eq!(document["pod"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_watch_outlives_its_runner_and_ends_with_ctrl_c() {
+    let runner = Reporting::start();
+    let address = runner.address;
+    let watching = Watching::start(address, &[]);
+    watching.says("function-runner 9.9.9");
+    drop(runner);
+    let trouble = watching.says("trying again");
+    assert!(trouble.contains(&address.to_string()), "{trouble}");
+    let _again = Reporting::start_at(address);
+    watching.says("function-runner 9.9.9");
+    assert_eq!(watching.interrupt(), Some(0));
+}
+
+#[test]
+fn a_watch_for_programs_is_a_document_a_line() {
+    let runner = Reporting::start();
+    let watching = Watching::start(runner.address, &["-o", "json"]);
+    for _ in 0..3 {
+        let document: serde_json::Value = serde_json::from_str(&watching.says("")).unwrap();
+        assert_eq!(document["version"], "9.9.9");
+    }
+    drop(runner);
+    let trouble: serde_json::Value = serde_json::from_str(&watching.says("error")).unwrap();
+    assert!(trouble["error"].is_string(), "{trouble}");
+}
+
+#[test]
+fn a_watch_ends_when_nobody_reads_it() {
+    let runner = Reporting::start();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_krm"))
+        .args(["status", "--watch", "--interval", "20ms", "--address"])
+        .arg(runner.address.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn an_older_runner_is_told_from_none() {
+    let older = Runner::start(Function::identity());
+    let run = krm(&["status", "--address", &older.address.to_string()], "");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("has no status to tell") && run.stderr.contains("hint: upgrade"),
+        "{}",
+        run.stderr
+    );
+    let run = krm(&["status", "--address", "127.0.0.1:1"], "");
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot reach a function runner"),
+        "{}",
+        run.stderr
+    );
+    let run = krm(&["status", "--watch", "--address", "nonsense"], "");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+}
+
+#[test]
+fn help_says_how_to_watch() {
+    let run = krm(&["status", "--help"], "");
+    assert_eq!(run.code, 0);
+    assert!(run.stdout.contains("krm status --watch"), "{}", run.stdout);
+    // Nothing of it speaks of evaluating.
+    assert!(!run.stdout.contains("--max-message-size"), "{}", run.stdout);
+}

@@ -1,0 +1,122 @@
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Record, client, refusal};
+
+const LOGINS: &str = r#"{"auths":{}}"#;
+
+/// A secret store with this in it, and the keeper of a file.
+struct Scene {
+    keeper: PullSecret,
+    asked: Record,
+    directory: tempfile::TempDir,
+}
+
+fn scene(stored: Option<Value>, take: bool) -> Scene {
+    let directory = tempfile::tempdir().unwrap();
+    let stored = Mutex::new(stored);
+    let (client, asked) = client(move |method, _| match method {
+        "GET" => match stored.lock().unwrap().clone() {
+            Some(secret) => Some((200, secret)),
+            None => refusal(404, "secrets \"auth\" not found"),
+        },
+        "DELETE" => {
+            *stored.lock().unwrap() = None;
+            Some((
+                200,
+                json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}),
+            ))
+        }
+        _ if take => Some((200, secret(KIND, "whatever was sent"))),
+        _ => refusal(409, "already exists"),
+    });
+    let file = directory.path().join("config.json");
+    fs::write(&file, LOGINS).unwrap();
+    Scene {
+        keeper: PullSecret::new(client, "fns", "auth", file),
+        asked,
+        directory,
+    }
+}
+
+fn secret(kind: &str, content: &str) -> Value {
+    let secret = Secret {
+        metadata: ObjectMeta {
+            name: Some("auth".to_owned()),
+            uid: Some("u1".to_owned()),
+            resource_version: Some("7".to_owned()),
+            ..ObjectMeta::default()
+        },
+        type_: Some(kind.to_owned()),
+        data: Some(BTreeMap::from([(
+            KEY.to_owned(),
+            ByteString(content.as_bytes().to_owned()),
+        )])),
+        ..Secret::default()
+    };
+    serde_json::to_value(secret).unwrap()
+}
+
+#[tokio::test]
+async fn a_missing_secret_is_created_with_the_files_content() {
+    let mut scene = scene(None, true);
+    scene.keeper.bring_in_step().await;
+    let asked = scene.asked.all();
+    assert_eq!(scene.asked.methods(), ["GET", "POST"]);
+    assert_eq!(asked[1].2["type"], KIND);
+    assert_eq!(asked[1].2["data"], secret(KIND, LOGINS)["data"]);
+}
+
+#[tokio::test]
+async fn what_is_in_step_is_left_alone() {
+    let mut scene = scene(Some(secret(KIND, LOGINS)), true);
+    scene.keeper.bring_in_step().await;
+    scene.keeper.bring_in_step().await;
+    assert_eq!(scene.asked.methods(), ["GET"]);
+}
+
+#[tokio::test]
+async fn a_changed_file_is_written_over_what_was_seen() {
+    let mut scene = scene(Some(secret(KIND, LOGINS)), true);
+    scene.keeper.bring_in_step().await;
+    let other = r#"{"auths":{"example.com":{}}}"#;
+    fs::write(scene.directory.path().join("config.json"), other).unwrap();
+    scene.keeper.bring_in_step().await;
+    assert_eq!(scene.asked.methods(), ["GET", "GET", "PUT"]);
+    let put = &scene.asked.all()[2].2;
+    assert_eq!(put["data"], secret(KIND, other)["data"]);
+    assert_eq!(put["metadata"]["resourceVersion"], "7");
+}
+
+#[tokio::test]
+async fn a_secret_of_another_type_is_replaced() {
+    let mut scene = scene(Some(secret("Opaque", LOGINS)), true);
+    scene.keeper.bring_in_step().await;
+    assert_eq!(scene.asked.methods(), ["GET", "DELETE", "POST"]);
+    assert_eq!(scene.asked.all()[1].2["preconditions"]["uid"], "u1");
+}
+
+#[tokio::test]
+async fn what_another_replica_wrote_meanwhile_is_compared_again() {
+    let mut scene = scene(None, false);
+    scene.keeper.bring_in_step().await;
+    scene.keeper.bring_in_step().await;
+    assert_eq!(scene.asked.methods(), ["GET", "POST", "GET", "POST"]);
+    assert_eq!(scene.keeper.trouble, None);
+}
+
+#[tokio::test]
+async fn a_missing_file_writes_nothing() {
+    let mut scene = scene(None, true);
+    fs::remove_file(scene.directory.path().join("config.json")).unwrap();
+    scene.keeper.bring_in_step().await;
+    assert!(scene.asked.all().is_empty());
+    assert!(
+        scene
+            .keeper
+            .trouble
+            .is_some_and(|why| why.contains("config.json"))
+    );
+}

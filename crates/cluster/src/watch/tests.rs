@@ -1,0 +1,112 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Record, client, refusal};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+fn pod(name: &str, uid: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "uid": uid, "resourceVersion": "5"},
+        "spec": {"containers": [{"name": "function", "image": "ghcr.io/x/fn:v1"}]},
+    })
+}
+
+fn service(name: &str, cluster_ip: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "uid": "s1", "resourceVersion": "6"},
+        "spec": {"clusterIP": cluster_ip},
+    })
+}
+
+fn list(items: &[Value]) -> Option<(u16, Value)> {
+    Some((
+        200,
+        json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": items}),
+    ))
+}
+
+/// What is seen of a namespace with two pods, one of them a stranger's, and two services.
+fn following() -> (mpsc::UnboundedReceiver<Seen>, Record, JoinSet<()>) {
+    let (client, asked) = client(|_, path| {
+        if path.contains("watch=true") {
+            None
+        } else if path.contains("/pods?") {
+            let mut stranger = pod("other", "u2");
+            stranger["spec"]["containers"][0]["name"] = json!("main");
+            list(&[pod("fn-1", "u1"), stranger])
+        } else if path.contains("/services?") {
+            list(&[service("fn-1", "198.19.0.1"), service("fn-2", "None")])
+        } else {
+            refusal(403, "forbidden")
+        }
+    });
+    let (sender, seen) = mpsc::unbounded_channel();
+    let templates = TemplateSource::Objects {
+        client: client.clone(),
+        namespace: "fns".to_owned(),
+    };
+    let tasks = watch(&client, "fns", templates, sender);
+    (seen, asked, tasks)
+}
+
+async fn until(
+    seen: &mut mpsc::UnboundedReceiver<Seen>,
+    last: impl Fn(&Seen) -> bool,
+) -> Vec<Seen> {
+    let mut all = Vec::new();
+    while !all.last().is_some_and(&last) {
+        let next = tokio::time::timeout(LIMIT, seen.recv()).await;
+        all.push(next.expect("in time").expect("the watches go on"));
+    }
+    all
+}
+
+#[tokio::test]
+async fn pods_are_shown_before_it_is_said_that_these_are_all() {
+    let (mut seen, _, _tasks) = following();
+    let all = until(&mut seen, |seen| matches!(seen, Seen::Pods(_))).await;
+    let shown: Vec<_> = all
+        .iter()
+        .filter_map(|seen| match seen {
+            Seen::Pod(sighting) => Some(sighting.observed.name.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(shown, ["fn-1"], "a pod without a function is nobody's");
+    let Some(Seen::Pods(present)) = all.last() else {
+        panic!()
+    };
+    assert_eq!(present.len(), 2);
+}
+
+#[tokio::test]
+async fn a_headless_service_has_no_address() {
+    let (mut seen, _, _tasks) = following();
+    let all = until(&mut seen, |seen| matches!(seen, Seen::Services(_))).await;
+    let addresses: Vec<_> = all
+        .iter()
+        .filter_map(|seen| match seen {
+            Seen::Service(service) => Some(service.cluster_ip),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(addresses, [Some([198, 19, 0, 1].into()), None]);
+}
+
+#[tokio::test]
+async fn only_what_carries_the_label_is_asked_for() {
+    let (mut seen, asked, _tasks) = following();
+    until(&mut seen, |seen| matches!(seen, Seen::Services(_))).await;
+    let labelled = asked.all();
+    let labelled: Vec<_> = labelled
+        .iter()
+        .filter(|(_, path, _)| path.contains("/pods?") || path.contains("/services?"))
+        .collect();
+    assert!(!labelled.is_empty());
+    for (_, path, _) in labelled {
+        assert!(path.contains("labelSelector=fn.kpt.dev%2Fimage"), "{path}");
+    }
+}

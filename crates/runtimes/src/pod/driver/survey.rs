@@ -1,0 +1,29 @@
+//! What the driver knows, put together for people.
+
+use super::Driver;
+use crate::pod::survey::{Survey, Way};
+
+impl Driver {
+    /// Costs a walk over all pods: for people, not for each request.
+    pub(super) fn survey(&self) -> Survey {
+        let ways = self.links.iter().filter_map(|(uid, link)| {
+            let service = self.services.get(link.name.as_str());
+            let target = link.target(self.connect, service, &self.namespace)?;
+            let way = match target.authority {
+                Some(_) => Way::Service(target.address),
+                None => Way::Pod(target.address),
+            };
+            Some((uid.clone(), way))
+        });
+        let starts = self.links.iter().filter_map(|(uid, link)| {
+            let start = link.start.as_ref()?;
+            Some((uid.clone(), start.phases()))
+        });
+        Survey {
+            pool: self.pool.snapshot(self.now()),
+            ways: ways.collect(),
+            starts: starts.collect(),
+            template_error: self.template_error.as_ref().map(ToString::to_string),
+        }
+    }
+}

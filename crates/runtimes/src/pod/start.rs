@@ -1,0 +1,210 @@
+//! How the start of one pod went: every step timed once, for metrics, traces and people.
+
+use std::time::{Duration, Instant};
+
+use runner_pool::PodName;
+use tracing::{Span, debug_span};
+
+use super::Tracing;
+
+/// A step of a pod's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Metadata,
+    Created,
+    Scheduled,
+    Listening,
+    Address,
+    Ready,
+    Answered,
+}
+
+/// How long each step of a pod's start took. But for the first, they are counted from the moment
+/// the pod was asked for, and do not follow each other in a fixed order: a pod that calls home
+/// listens before Kubernetes shows its address. A step that was not seen is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StartPhases {
+    /// Looking the image up in its registry, before the pod was asked for.
+    pub metadata: Option<Duration>,
+    /// The API server has taken the pod.
+    pub created: Option<Duration>,
+    /// A node has taken it.
+    pub scheduled: Option<Duration>,
+    /// It called home.
+    pub listening: Option<Duration>,
+    /// Kubernetes shows its address.
+    pub address: Option<Duration>,
+    /// Its wrapper answers.
+    pub ready: Option<Duration>,
+    /// It has answered its first request.
+    pub answered: Option<Duration>,
+}
+
+/// A start on its way.
+pub(super) struct Start {
+    asked: Instant,
+    phases: StartPhases,
+    /// Whether a request waits for it, whose answer then is the last step.
+    awaited: bool,
+    span: Span,
+    steps: Steps,
+}
+
+/// The spans that are open. Those of steps that are never seen end with the start.
+#[derive(Default)]
+struct Steps {
+    create: Option<Span>,
+    schedule: Option<Span>,
+    listen: Option<Span>,
+    address: Option<Span>,
+    answer: Option<Span>,
+}
+
+// === impl Phase ===
+
+impl Phase {
+    /// Its name in metrics.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Metadata => "metadata",
+            Self::Created => "created",
+            Self::Scheduled => "scheduled",
+            Self::Listening => "listening",
+            Self::Address => "address",
+            Self::Ready => "ready",
+            Self::Answered => "answered",
+        }
+    }
+}
+
+// === impl StartPhases ===
+
+impl StartPhases {
+    fn slot(&mut self, phase: Phase) -> &mut Option<Duration> {
+        match phase {
+            Phase::Metadata => &mut self.metadata,
+            Phase::Created => &mut self.created,
+            Phase::Scheduled => &mut self.scheduled,
+            Phase::Listening => &mut self.listening,
+            Phase::Address => &mut self.address,
+            Phase::Ready => &mut self.ready,
+            Phase::Answered => &mut self.answered,
+        }
+    }
+}
+
+// === impl Start ===
+
+impl Start {
+    /// A pod is asked for now, by the request within that span if it is one.
+    pub(super) fn new(pod: &PodName, asked_by: Option<&Span>, tracing: Option<Tracing>) -> Self {
+        let span = debug_span!(parent: None, "start", %pod);
+        // The request may end long before the start does: its trace is joined, not its span held.
+        if let (Some(request), Some(tracing)) = (asked_by, tracing) {
+            let mut headers = http::HeaderMap::new();
+            (tracing.inject)(request, &mut headers);
+            (tracing.join)(&span, &headers);
+        }
+        let steps = Steps {
+            create: Some(debug_span!(parent: &span, "create")),
+            ..Steps::default()
+        };
+        Self {
+            asked: Instant::now(),
+            phases: StartPhases::default(),
+            awaited: asked_by.is_some(),
+            span,
+            steps,
+        }
+    }
+
+    /// How it went so far.
+    pub(super) fn phases(&self) -> StartPhases {
+        self.phases
+    }
+
+    /// How long the image's lookup took.
+    pub(super) fn looked_up(&mut self, took: Duration) {
+        self.phases.metadata = Some(took);
+    }
+
+    /// Notes a step; says how long it took, the first time.
+    pub(super) fn reach(&mut self, phase: Phase) -> Option<Duration> {
+        let slot = self.phases.slot(phase);
+        if slot.is_some() {
+            return None;
+        }
+        let took = self.asked.elapsed();
+        *slot = Some(took);
+        self.trace(phase);
+        Some(took)
+    }
+
+    fn trace(&mut self, phase: Phase) {
+        let steps = &mut self.steps;
+        match phase {
+            Phase::Metadata => {}
+            Phase::Created => {
+                steps.create = None;
+                // The watch may have been faster than the answer of the API server.
+                let missing = |seen: Option<Duration>| seen.is_none();
+                if missing(self.phases.scheduled) {
+                    steps.schedule = Some(debug_span!(parent: &self.span, "schedule"));
+                }
+                if missing(self.phases.address) {
+                    steps.address = Some(debug_span!(parent: &self.span, "address"));
+                }
+                if missing(self.phases.listening) && missing(self.phases.ready) {
+                    steps.listen = Some(debug_span!(parent: &self.span, "listen"));
+                }
+            }
+            Phase::Scheduled => steps.schedule = None,
+            Phase::Address => steps.address = None,
+            Phase::Listening => steps.listen = None,
+            Phase::Ready => {
+                steps.listen = None;
+                if self.awaited {
+                    steps.answer = Some(debug_span!(parent: &self.span, "answer"));
+                }
+                // A span ends where it was left last, whatever of its children goes on.
+                self.span.in_scope(|| ());
+            }
+            Phase::Answered => steps.answer = None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_timed_once() {
+        let mut start = Start::new(&"fn-1".into(), None, None);
+        start.looked_up(Duration::from_millis(3));
+        let created = start.reach(Phase::Created);
+        assert!(created.is_some());
+        assert_eq!(start.reach(Phase::Created), None);
+        let phases = start.phases();
+        assert_eq!(phases.created, created);
+        assert_eq!(phases.metadata, Some(Duration::from_millis(3)));
+        assert_eq!(phases.answered, None);
+    }
+
+    #[test]
+    fn steps_may_come_in_any_order() {
+        let mut start = Start::new(&"fn-1".into(), None, None);
+        for phase in [
+            Phase::Scheduled,
+            Phase::Listening,
+            Phase::Created,
+            Phase::Ready,
+            Phase::Address,
+            Phase::Answered,
+        ] {
+            assert!(start.reach(phase).is_some(), "{phase:?}");
+        }
+        let phases = start.phases();
+        assert!(phases.scheduled <= phases.created && phases.created <= phases.answered);
+    }
+}

@@ -1,0 +1,31 @@
+//! The kinds of objects an installation brings.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use runner_config::objects::custom_resource_definitions;
+
+use crate::{Stage, eventually};
+
+/// Installs the definitions; they stay, as they do no harm to other tests.
+pub async fn define(stage: &Stage) {
+    let definitions: Api<CustomResourceDefinition> = Api::all(stage.client());
+    for definition in custom_resource_definitions() {
+        let name = definition.name_any();
+        let apply = PatchParams::apply("e2e").force();
+        let patch = Patch::Apply(&definition);
+        let applied = definitions.patch(&name, &apply, &patch).await;
+        applied.expect("the cluster takes the definition");
+        eventually("an established definition", async || {
+            let found = definitions.get(&name).await.expect("it is there");
+            let conditions = found.status.and_then(|status| status.conditions);
+            conditions.is_some_and(|all| {
+                all.iter()
+                    .any(|it| it.type_ == "Established" && it.status == "True")
+            })
+        })
+        .await;
+    }
+}

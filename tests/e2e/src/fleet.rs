@@ -1,0 +1,120 @@
+//! The pods and services a runner keeps, as the cluster shows them.
+
+use k8s_openapi::api::core::v1::{Pod, PodTemplate, Service};
+use kube::{
+    ResourceExt,
+    api::{DeleteParams, ListParams, PostParams},
+};
+use serde_json::{Value, json};
+
+use crate::{Stage, eventually};
+
+/// What lets pods call a runner home: the node's address and any free port.
+pub const HOME: [&str; 2] = ["--announce-address=198.18.255.254", "--announce-port=0"];
+
+/// The function pods of the stage.
+pub async fn function_pods(stage: &Stage) -> Vec<Pod> {
+    let labelled = ListParams::default().labels("fn.kpt.dev/image");
+    let list = stage.api::<Pod>().list(&labelled).await;
+    list.expect("pods can be listed").items
+}
+
+/// The uids of the function pods, in order.
+pub async fn function_pod_uids(stage: &Stage) -> Vec<String> {
+    let mut uids: Vec<_> = function_pods(stage)
+        .await
+        .iter()
+        .filter_map(ResourceExt::uid)
+        .collect();
+    uids.sort();
+    uids
+}
+
+/// The services of function pods, whoever made them.
+pub async fn function_services(stage: &Stage) -> Vec<Service> {
+    let list = stage.api::<Service>().list(&ListParams::default()).await;
+    let mut services = list.expect("services can be listed").items;
+    services.retain(|service| {
+        let selector = service
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.selector.as_ref());
+        selector.is_some_and(|selector| selector.contains_key("fn.kpt.dev/image"))
+    });
+    services
+}
+
+/// Whether the kubelet says that a pod is ready.
+#[must_use]
+pub fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| &status.conditions);
+    conditions
+        .flatten()
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+/// The id of a pod's function container, once it runs.
+#[must_use]
+pub fn function_container(pod: &Pod) -> Option<String> {
+    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
+    let function = containers.iter().find(|known| known.name == "function")?;
+    function.state.as_ref()?.running.as_ref()?;
+    function.container_id.clone()
+}
+
+/// Waits for a pod that is in the middle of a call, and returns it with its container: the
+/// function runs this program then, and at no other time.
+pub async fn busy_pod(stage: &Stage, program: &str) -> (Pod, String) {
+    let mut found = None;
+    eventually("a pod that runs the function", async || {
+        for pod in function_pods(stage).await {
+            if let Some(container) = function_container(&pod)
+                && matches!(stage.bed().runs_in_container(&container, program), Ok(true))
+            {
+                found = Some((pod, container));
+            }
+        }
+        found.is_some()
+    })
+    .await;
+    found.expect("it was found")
+}
+
+/// Removes a pod without giving it time to end.
+pub async fn remove_at_once(stage: &Stage, pod: &Pod) {
+    let at_once = DeleteParams::default().grace_period(0);
+    let deleted = stage.api::<Pod>().delete(&pod.name_any(), &at_once).await;
+    deleted.expect("the pod can be deleted");
+}
+
+/// Stores a pod template of an operator's own before the runner would store its default: that one,
+/// with more in the pod's `spec` and in its function `container`.
+pub async fn store_template(stage: &Stage, spec: Value, container: Value) {
+    let mount = json!([{"name": "wrapper-server-tools", "mountPath": "/wrapper-server-tools"}]);
+    let mut function = json!({
+        "name": "function", "image": "replaced", "volumeMounts": mount,
+        "command": ["/wrapper-server-tools/wrapper-server"],
+    });
+    extend(&mut function, container);
+    let mut template = json!({
+        "terminationGracePeriodSeconds": 1,
+        "initContainers": [{
+            "name": "copy-wrapper-server", "image": "replaced", "volumeMounts": mount,
+            "command": ["cp", "-a", "/home/nonroot/wrapper-server/.", "/wrapper-server-tools"],
+        }],
+        "containers": [function],
+        "volumes": [{"name": "wrapper-server-tools", "emptyDir": {}}],
+    });
+    extend(&mut template, spec);
+    let template =
+        json!({"metadata": {"name": "base-pod-template"}, "template": {"spec": template}});
+    let template: PodTemplate = serde_json::from_value(template).expect("a template");
+    let stored = stage.api().create(&PostParams::default(), &template).await;
+    stored.expect("the cluster takes the template");
+}
+
+fn extend(object: &mut Value, more: Value) {
+    if let (Value::Object(object), Value::Object(more)) = (object, more) {
+        object.extend(more);
+    }
+}

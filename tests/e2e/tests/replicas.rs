@@ -1,0 +1,110 @@
+//! Runners that share a cluster: successors and replicas use the same pods, and none removes what
+//! another uses.
+
+use e2e::{
+    Load, Runner, Stage, connect, evaluate, eventually, function_pod_uids, function_pods,
+    on_cluster, resource_list,
+};
+use kube::ResourceExt;
+
+const COUNT: &str = "functions/count";
+
+async fn count(stage: &Stage, runner: &Runner) {
+    let mut client = connect(&runner.address()).expect("an address");
+    let answer = evaluate(&mut client, &stage.image(COUNT), resource_list(&[], 3)).await;
+    answer.expect("the function answers");
+}
+
+#[test]
+fn a_successor_adopts_the_pods_of_a_killed_runner() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        count(&stage, &runner).await;
+        let before = function_pod_uids(&stage).await;
+        // Ends it as kill -9 does.
+        drop(runner);
+        let successor = Runner::start_at_home(&stage, &[]).await;
+        count(&stage, &successor).await;
+        assert_eq!(function_pod_uids(&stage).await, before);
+    });
+}
+
+#[test]
+fn a_successor_finds_the_pod_that_was_starting_when_its_runner_was_killed() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let (address, image) = (runner.address(), stage.image(COUNT));
+        let call = tokio::spawn(async move {
+            let mut client = connect(&address).expect("an address");
+            evaluate(&mut client, &image, resource_list(&[], 1)).await
+        });
+        let mut before = Vec::new();
+        eventually("a pod", async || {
+            before = function_pod_uids(&stage).await;
+            !before.is_empty()
+        })
+        .await;
+        drop(runner);
+        let lost = call.await.expect("the caller does not panic");
+        lost.expect_err("his runner is gone");
+        let successor = Runner::start_at_home(&stage, &[]).await;
+        count(&stage, &successor).await;
+        assert_eq!(function_pod_uids(&stage).await, before);
+    });
+}
+
+#[test]
+fn a_killed_replica_costs_the_others_callers_nothing() {
+    on_cluster(async |stage| {
+        let flags = ["--max-parallel-pods-per-function=2"];
+        let doomed = Runner::start_at_home(&stage, &flags).await;
+        let survivor = Runner::start_at_home(&stage, &flags).await;
+        let image = stage.image(COUNT);
+        let here = Load::start(6, &survivor.address(), &image);
+        let there = Load::start(6, &doomed.address(), &image);
+        eventually("two pods", async || {
+            let pods = function_pod_uids(&stage).await.len();
+            assert!(pods <= 2, "{pods} pods");
+            pods == 2
+        })
+        .await;
+        tokio::join!(here.goes_on(100), there.goes_on(100));
+        let before = function_pod_uids(&stage).await;
+        assert_eq!(before.len(), 2);
+        drop(doomed);
+        assert_eq!(there.breaks().await.len(), 6);
+        here.goes_on(100).await;
+        here.ends_well().await;
+        assert_eq!(function_pod_uids(&stage).await, before);
+    });
+}
+
+#[test]
+fn an_idle_replica_leaves_what_another_uses() {
+    on_cluster(async |stage| {
+        let flags = ["--pod-ttl=4s", "--scan-interval=1s"];
+        let idle = Runner::start_at_home(&stage, &flags).await;
+        let busy = Runner::start_at_home(&stage, &flags).await;
+        count(&stage, &idle).await;
+        let before = function_pod_uids(&stage).await;
+        let first = reclaim_after(&stage).await;
+        let load = Load::start(2, &busy.address(), &stage.image(COUNT));
+        // Twice the time after which the idle one would remove it, as far as its own use goes.
+        eventually("a pod that outlives its first term", async || {
+            assert_eq!(function_pod_uids(&stage).await, before);
+            reclaim_after(&stage).await >= first + 8
+        })
+        .await;
+        load.ends_well().await;
+        eventually("no pod", async || function_pods(&stage).await.is_empty()).await;
+    });
+}
+
+async fn reclaim_after(stage: &Stage) -> u64 {
+    let pods = function_pods(stage).await;
+    let annotation = pods.first().and_then(|pod| {
+        let text = pod.annotations().get("fn.kpt.dev/reclaim-after")?;
+        text.parse().ok()
+    });
+    annotation.expect("a pod says when it may go")
+}
