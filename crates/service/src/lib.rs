@@ -7,6 +7,7 @@
 //!
 //! It is given an [`Evaluator`](runner_core::Evaluator) and knows nothing of what stands behind it.
 
+mod answers;
 mod deadline;
 mod evaluations;
 mod health;
@@ -15,7 +16,6 @@ mod metrics;
 mod request_id;
 mod server;
 mod status;
-mod too_large;
 
 pub use health::Health;
 pub use lifecycle::Lifecycle;

@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tonic::{codec::CompressionEncoding, transport::server::TcpIncoming};
 
 use crate::{
-    Health, Lifecycle, StatusSource, TraceParent, evaluations::Evaluations, lifecycle::Phase,
-    status::Reports, too_large::TooLargeLayer,
+    Health, Lifecycle, StatusSource, TraceParent, answers::AnswersLayer, evaluations::Evaluations,
+    lifecycle::Phase, status::Reports,
 };
 
 /// Clients hold one connection for ever: find out when the other side is gone.
@@ -58,7 +58,7 @@ pub struct Tls {
 pub struct Server {
     listener: TcpListener,
     router: tonic::transport::server::Router<
-        tower::layer::util::Stack<TooLargeLayer, tower::layer::util::Identity>,
+        tower::layer::util::Stack<AnswersLayer, tower::layer::util::Identity>,
     >,
     lifecycle: Lifecycle,
 }
@@ -148,6 +148,7 @@ impl Server {
             evaluator,
             lifecycle: lifecycle.clone(),
             trace_parent: options.trace_parent,
+            message_limit: limit,
         };
         let evaluations = FunctionEvaluatorServer::new(evaluations)
             .max_decoding_message_size(limit)
@@ -160,7 +161,7 @@ impl Server {
         let reflection = || reflection(has_status);
         let router = options
             .builder()?
-            .layer(TooLargeLayer { limit })
+            .layer(AnswersLayer { limit })
             .add_service(evaluations)
             .add_service(Health::server(lifecycle.clone()))
             .add_optional_service(status)
