@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask --help`.
 
 mod crds;
+mod dashboard;
 mod image;
 
 use clap::{Parser, Subcommand};
@@ -17,6 +18,8 @@ struct Arguments {
 enum Chore {
     /// Write the custom resource definitions to deploy/crds.
     Crds(crds::Crds),
+    /// Write the Grafana dashboard to deploy/observability.
+    Dashboard(dashboard::Dashboard),
     /// Build a container image, without a container tool.
     #[command(subcommand)]
     Image(image::Image),
@@ -25,6 +28,7 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().chore {
         Chore::Crds(crds) => crds.run(),
+        Chore::Dashboard(dashboard) => dashboard.run(),
         Chore::Image(image) => image.run(),
     }
 }

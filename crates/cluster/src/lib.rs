@@ -21,7 +21,10 @@ mod watch;
 
 pub use act::{Cluster, CreateOutcome, DeleteOutcome};
 pub use error::ApiError;
-pub use names::{IMAGE_LABEL, PORT, RECLAIM_AFTER, TEMPLATE_VERSION, own_namespace};
+pub use names::{
+    IMAGE_LABEL, POD_TEMPLATE, PORT, RECLAIM_AFTER, SERVICE_TEMPLATE, TEMPLATE_VERSION,
+    own_namespace,
+};
 pub use observe::{Sighting, observe};
 pub use pull_secret::PullSecret;
 pub use render::{Announce, Injection, RenderOptions, fingerprint, pod, service};

@@ -8,6 +8,10 @@ pub const IMAGE_LABEL: &str = "fn.kpt.dev/image";
 pub const TEMPLATE_VERSION: &str = "fn.kpt.dev/template-version";
 /// The annotation with the Unix second from which an unused pod may be removed.
 pub const RECLAIM_AFTER: &str = "fn.kpt.dev/reclaim-after";
+/// The `PodTemplate` that function pods are made from.
+pub const POD_TEMPLATE: &str = "base-pod-template";
+/// The `ServiceTemplate` that their services are made from.
+pub const SERVICE_TEMPLATE: &str = "base-service-template";
 /// Where the wrapper listens.
 pub const PORT: u16 = 9446;
 
@@ -19,8 +23,6 @@ pub(crate) const TOOLS: &str = "wrapper-server-tools";
 pub(crate) const TOOLS_DIR: &str = "/wrapper-server-tools";
 /// Where the wrapper lies in its own image.
 pub(crate) const WRAPPER_HOME: &str = "/home/nonroot/wrapper-server";
-pub(crate) const POD_TEMPLATE: &str = "base-pod-template";
-pub(crate) const SERVICE_TEMPLATE: &str = "base-service-template";
 
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 const DEFAULT_NAMESPACE: &str = "porch-system";

@@ -3,6 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition, PodStatus};
+use runner_core::{Digest, ImageReference};
 use runner_pool::{Observed, PodFailure, PodName, PodPhase, TemplateVersion, Time, Uid};
 
 use crate::{RECLAIM_AFTER, TEMPLATE_VERSION, names::FUNCTION_CONTAINER, render::image_of};
@@ -43,7 +44,7 @@ pub fn observe(pod: &Pod) -> Option<Sighting> {
         name: PodName::from(meta.name.as_deref()?),
         uid: Uid::from(meta.uid.as_deref()?),
         resource_version: meta.resource_version.as_deref()?.into(),
-        image: Arc::new(image_of(pod)?),
+        image: Arc::new(pinned(image_of(pod)?, status)),
         template: TemplateVersion::parse(annotation(TEMPLATE_VERSION).map_or("", String::as_str)),
         phase: match (&meta.deletion_timestamp, status) {
             (Some(_), _) => PodPhase::Deleting,
@@ -63,6 +64,26 @@ pub fn observe(pod: &Pod) -> Option<Sighting> {
         unschedulable: scheduled.and_then(unschedulable),
         scheduled: scheduled.is_some_and(|condition| condition.status == "True"),
     })
+}
+
+/// The image with the digest that runs. Earlier runners named none; the kubelet says which it is
+/// once it has pulled the image.
+fn pinned(image: ImageReference, status: Option<&PodStatus>) -> ImageReference {
+    if image.digest().is_some() {
+        return image;
+    }
+    let mut containers = status
+        .iter()
+        .flat_map(|status| &status.container_statuses)
+        .flatten();
+    let pulled = containers
+        .find(|container| container.name == FUNCTION_CONTAINER)
+        .and_then(|container| container.image_id.rsplit_once('@'))
+        .and_then(|(_, digest)| Digest::parse(digest).ok());
+    match pulled {
+        Some(digest) => image.at_digest(digest),
+        None => image,
+    }
 }
 
 fn phase(status: &PodStatus) -> PodPhase {
@@ -224,6 +245,19 @@ mod tests {
         assert_eq!(
             (&*failure.reason, &*failure.message),
             (reason, "no such thing")
+        );
+    }
+
+    #[test]
+    fn an_image_without_a_digest_gets_the_one_that_was_pulled() {
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let image = |status: &Value| seen(status).observed.image.to_string();
+        assert_eq!(image(&json!({})), "ghcr.io/x/fn:v1");
+        let mut running = container("function", &json!({"running": {}}), &json!({}));
+        running["imageID"] = json!(format!("ghcr.io/x/fn@{digest}"));
+        assert_eq!(
+            image(&json!({"containerStatuses": [running]})),
+            format!("ghcr.io/x/fn:v1@{digest}")
         );
     }
 

@@ -54,6 +54,9 @@ pub enum BadTemplate {
     /// The template lacks what the runner relies on.
     #[error("the pod template {0}")]
     Contract(String),
+    /// The service would not lead to the wrapper.
+    #[error("the service template {0}")]
+    Service(String),
 }
 
 // === impl Templates ===
@@ -87,6 +90,7 @@ impl Templates {
             version: newest(versions.into_iter().flatten()).unwrap_or_else(|| "built-in".into()),
         };
         contract::check(&templates.pod)?;
+        contract::check_service(&templates.service)?;
         Ok(templates)
     }
 
@@ -110,6 +114,7 @@ impl Templates {
             spec: pod.spec,
         };
         contract::check(&pod)?;
+        contract::check_service(&service)?;
         let version = map.metadata.resource_version.as_deref();
         Ok(Self {
             pod,

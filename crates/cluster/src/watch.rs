@@ -1,12 +1,12 @@
 //! What happens in the pod namespace: one watch each for pods, services and templates.
 
-use std::{collections::HashSet, net::IpAddr, sync::Arc};
+use std::{collections::HashSet, net::IpAddr, sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
     Api, Client, Resource,
-    runtime::{WatchStreamExt, watcher},
+    runtime::{WatchStreamExt, utils::Backoff, watcher},
 };
 use runner_pool::{PodName, Uid};
 use serde::de::DeserializeOwned;
@@ -49,6 +49,10 @@ pub struct ServiceSeen {
     pub cluster_ip: Option<IpAddr>,
 }
 
+/// After trouble a watch is tried again this soon at the latest: pods start and fail while nobody
+/// looks, and callers wait for them.
+const LONGEST_BLINDNESS: Duration = Duration::from_secs(5);
+
 /// Watches until the tasks are dropped.
 #[must_use = "dropping it ends the watches"]
 pub fn watch(
@@ -59,9 +63,12 @@ pub fn watch(
 ) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     let pods = Api::namespaced(client.clone(), namespace);
-    tasks.spawn(follow(pods, "pods", seen.clone(), Pods));
+    let labelled = watcher::Config::default().labels(IMAGE_LABEL);
+    tasks.spawn(follow(pods, labelled, "pods", seen.clone(), Pods));
     let services = Api::namespaced(client.clone(), namespace);
-    tasks.spawn(follow(services, "services", seen.clone(), Services));
+    // Earlier runners made services without a label: they are known by what they select.
+    let all = watcher::Config::default();
+    tasks.spawn(follow(services, all, "services", seen.clone(), Services));
     tasks.spawn(templates.follow(seen));
     tasks
 }
@@ -73,20 +80,24 @@ trait Kind<K>: Send + 'static {
     fn listed(&mut self, all: Vec<K>) -> Vec<Seen>;
 }
 
+/// The usual waits, but no long ones.
+#[derive(Default)]
+struct Again(watcher::DefaultBackoff);
+
 struct Pods;
 
 struct Services;
 
 async fn follow<K>(
     api: Api<K>,
+    config: watcher::Config,
     what: &'static str,
     seen: mpsc::UnboundedSender<Seen>,
     mut kind: impl Kind<K>,
 ) where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
 {
-    let config = watcher::Config::default().labels(IMAGE_LABEL);
-    let mut events = std::pin::pin!(watcher(api, config).default_backoff());
+    let mut events = std::pin::pin!(watcher(api, config).backoff(Again::default()));
     let mut listed = Vec::new();
     let mut trouble: Option<String> = None;
     while let Some(event) = events.next().await {
@@ -127,6 +138,22 @@ async fn follow<K>(
     }
 }
 
+// === impl Again ===
+
+impl Iterator for Again {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.0.next().map(|wait| wait.min(LONGEST_BLINDNESS))
+    }
+}
+
+impl Backoff for Again {
+    fn reset(&mut self) {
+        self.0.reset();
+    }
+}
+
 // === impl Pods ===
 
 impl Kind<Pod> for Pods {
@@ -160,30 +187,33 @@ impl Kind<Service> for Services {
     }
 
     fn gone(&mut self, service: &Service) -> Option<Seen> {
-        service.metadata.name.clone().map(Seen::ServiceGone)
+        ServiceSeen::of(service).map(|seen| Seen::ServiceGone(seen.name))
     }
 
     fn listed(&mut self, all: Vec<Service>) -> Vec<Seen> {
-        let names = all
-            .iter()
-            .filter_map(|service| service.metadata.name.clone());
+        let services: Vec<_> = all.iter().filter_map(ServiceSeen::of).collect();
+        let names = services.iter().map(|service| service.name.clone());
         let names = Seen::Services(names.collect());
-        let mut seen: Vec<_> = all
-            .iter()
-            .filter_map(|service| self.shown(service))
-            .collect();
-        seen.push(names);
-        seen
+        services
+            .into_iter()
+            .map(Seen::Service)
+            .chain([names])
+            .collect()
     }
 }
 
 // === impl ServiceSeen ===
 
 impl ServiceSeen {
+    /// Reads a service. None: it does not lead to the slot it is named after, so it is no function's.
     pub(crate) fn of(service: &Service) -> Option<Self> {
         let spec = service.spec.as_ref()?;
+        let name = service.metadata.name.clone()?;
+        if spec.selector.as_ref()?.get(IMAGE_LABEL) != Some(&name) {
+            return None;
+        }
         Some(Self {
-            name: service.metadata.name.clone()?,
+            name,
             uid: service.metadata.uid.clone()?,
             cluster_ip: spec.cluster_ip.as_deref().and_then(|ip| ip.parse().ok()),
         })

@@ -136,7 +136,7 @@ pub struct Observed {
     pub uid: Uid,
     /// Its version, for preconditions.
     pub resource_version: Arc<str>,
-    /// The image of its function container, pinned to a digest.
+    /// The image of its function container, pinned to a digest as soon as that is known.
     pub image: Arc<ImageReference>,
     /// The template it was made from.
     pub template: TemplateVersion,

@@ -264,7 +264,9 @@ impl Pool {
             // pod, or one that took the slot first and serves as well, unless it is on its way out
             // or another function's.
             let same = match &fleet.pods[at].uid {
-                Some(uid) => *uid == seen.uid,
+                // A pod whose image names no digest turns out to be another function's once it is
+                // known which digest runs.
+                Some(uid) => *uid == seen.uid && fleet.function.key() == function.key(),
                 None => {
                     fleet.function.key() == function.key()
                         && !matches!(seen.phase, PodPhase::Deleting)

@@ -88,8 +88,8 @@ pub async fn remove_at_once(stage: &Stage, pod: &Pod) {
 }
 
 /// Stores a pod template of an operator's own before the runner would store its default: that one,
-/// with more in the pod's `spec` and in its function `container`.
-pub async fn store_template(stage: &Stage, spec: Value, container: Value) {
+/// with more in the pod's `spec` and in its function `container`. Returns its version.
+pub async fn store_template(stage: &Stage, spec: Value, container: Value) -> String {
     let mount = json!([{"name": "wrapper-server-tools", "mountPath": "/wrapper-server-tools"}]);
     let mut function = json!({
         "name": "function", "image": "replaced", "volumeMounts": mount,
@@ -110,7 +110,10 @@ pub async fn store_template(stage: &Stage, spec: Value, container: Value) {
         json!({"metadata": {"name": "base-pod-template"}, "template": {"spec": template}});
     let template: PodTemplate = serde_json::from_value(template).expect("a template");
     let stored = stage.api().create(&PostParams::default(), &template).await;
-    stored.expect("the cluster takes the template");
+    let stored = stored.expect("the cluster takes the template");
+    stored
+        .resource_version()
+        .expect("what is stored has a version")
 }
 
 fn extend(object: &mut Value, more: Value) {

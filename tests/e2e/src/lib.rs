@@ -8,6 +8,7 @@
 //! Without a cluster these tests fail and say how to start one; they are never skipped.
 
 mod define;
+pub mod deployment;
 mod evaluate;
 mod fleet;
 mod load;

@@ -60,6 +60,21 @@ impl FunctionPod {
         Self::create_with(stage, name, pod).await
     }
 
+    /// The same with these annotations.
+    pub async fn create_annotated(
+        stage: &Stage,
+        name: &str,
+        image: &str,
+        entrypoint: &[&str],
+        annotations: &[(&str, &str)],
+    ) -> Self {
+        let mut pod = pod(stage, name, image, entrypoint, Injection::InitContainer);
+        for (key, value) in annotations {
+            pod["metadata"]["annotations"][*key] = json!(value);
+        }
+        Self::create_with(stage, name, pod).await
+    }
+
     async fn create_with(stage: &Stage, name: &str, pod: Value) -> Self {
         let pods = stage.api::<Pod>();
         let pod = serde_json::from_value(pod).expect("a pod");

@@ -51,6 +51,12 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
         programs::push_wrapper(&bed.open_registry(), TAG)?,
     );
 
+    progress("building function-runner (minutes the first time)");
+    pinned.insert(
+        "function-runner".to_owned(),
+        programs::push_runner(&bed.open_registry(), TAG)?,
+    );
+
     progress("building functions/count (shell)");
     let count = count()?;
     private.push_index("functions/count", TAG, &count)?;
@@ -78,12 +84,15 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     let annotate = image(&tree, &["/usr/bin/python3", "/function.py"])?;
 
     progress("building bad functions");
+    let tree = Tree::new().file("callers", 0o755, programs::foreign_tool("callers")?)?;
     let functions = [
+        ("tools/callers", image(&tree, &["/callers"])?),
         ("functions/annotate", annotate),
         ("functions/cat", cat),
         ("functions/set-label", set_label),
         ("functions/set-namespace", set_namespace),
         ("functions/wait", wait),
+        ("functions/environment", environment()?),
     ];
     for (name, image) in functions.into_iter().chain(bad()?) {
         pinned.insert(name.to_owned(), open.push(name, TAG, &image)?.to_string());
@@ -122,6 +131,17 @@ fn count() -> Result<Index> {
     Ok(Index::new(Flavour::default(), images, &BTreeMap::new())?)
 }
 
+/// A function that passes its input on, and says what it is given besides, and what it can see of
+/// the wrapper's.
+fn environment() -> Result<Image> {
+    let look = "cat /proc/self/environ >&2; \
+                busybox ls /var/run/secrets/kubernetes.io >&2; \
+                busybox grep -E '^(NoNewPrivs|CapEff|CapBnd|Seccomp):' /proc/self/status >&2; \
+                cat /proc/1/environ >&2; \
+                cat";
+    image(&programs::busybox()?, &["/bin/sh", "-c", look])
+}
+
 /// Functions that no runner can make work, and that must not make the runner fail.
 fn bad() -> Result<Vec<(&'static str, Image)>> {
     let busybox = programs::busybox()?;
@@ -133,6 +153,18 @@ fn bad() -> Result<Vec<(&'static str, Image)>> {
         ("bad/flood", image(&busybox, &["/bin/yes"])?),
         ("bad/no-entrypoint", image(&busybox, &[])?),
         ("bad/sleep", image(&busybox, &["/bin/sleep", "86400"])?),
+        (
+            // Twenty KiB of standard error, and then it fails.
+            "bad/verbose",
+            image(
+                &busybox,
+                &[
+                    "/bin/sh",
+                    "-c",
+                    "yes 'a line of the log' | busybox head -c 20480 >&2; exit 3",
+                ],
+            )?,
+        ),
         ("bad/wrong-architecture", foreign()?),
     ])
 }

@@ -7,54 +7,119 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
+use clap::ValueEnum;
 
-use super::elf::{self, Machine};
-
-const PROFILE: &str = "tiny";
+use super::{
+    compiler,
+    elf::{self, Machine},
+};
 
 /// A program for one platform.
 pub(crate) struct Program {
-    /// In Go's words: `amd64`.
-    pub(crate) architecture: &'static str,
+    pub(crate) architecture: Architecture,
     pub(crate) bytes: Vec<u8>,
 }
 
-struct Target {
-    architecture: &'static str,
-    triple: &'static str,
-    machine: Machine,
+/// A machine that images are made for, in Go's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Architecture {
+    Amd64,
+    Arm64,
 }
 
-const TARGETS: [Target; 2] = [
-    Target {
-        architecture: "amd64",
-        triple: "x86_64-unknown-linux-musl",
-        machine: Machine::X86_64,
-    },
-    Target {
-        architecture: "arm64",
-        triple: "aarch64-unknown-linux-musl",
-        machine: Machine::Aarch64,
-    },
-];
+/// What to build a program from, and how.
+pub(crate) struct Source<'a> {
+    /// The program, which is its package's name too.
+    pub(crate) name: &'a str,
+    pub(crate) profile: &'a str,
+    /// Whether C is part of it.
+    pub(crate) c: bool,
+    /// A directory with programs built before.
+    pub(crate) built: Option<&'a Path>,
+}
 
-/// Builds a program for all platforms, or takes it from a directory.
-pub(crate) fn programs(name: &str, built: Option<&Path>) -> anyhow::Result<Vec<Program>> {
-    let program = |target: &Target| {
-        let path = match built {
-            Some(directory) => directory.join(target.architecture).join(name),
-            None => build(name, target)?,
+// === impl Architecture ===
+
+impl Architecture {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Amd64 => "amd64",
+            Self::Arm64 => "arm64",
+        }
+    }
+
+    pub(crate) fn triple(self) -> &'static str {
+        match self {
+            Self::Amd64 => "x86_64-unknown-linux-musl",
+            Self::Arm64 => "aarch64-unknown-linux-musl",
+        }
+    }
+
+    fn machine(self) -> Machine {
+        match self {
+            Self::Amd64 => Machine::X86_64,
+            Self::Arm64 => Machine::Aarch64,
+        }
+    }
+}
+
+// === impl Source ===
+
+impl Source<'_> {
+    /// Builds the program for a platform, or takes it from the directory.
+    pub(crate) fn program(&self, architecture: Architecture) -> anyhow::Result<Program> {
+        let path = match self.built {
+            Some(directory) => directory.join(architecture.name()).join(self.name),
+            None => self.build(architecture.triple())?,
         };
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        elf::check(&bytes, target.machine)
+        elf::check(&bytes, architecture.machine())
             .with_context(|| format!("{} cannot go into the image", path.display()))?;
         Ok(Program {
-            architecture: target.architecture,
+            architecture,
             bytes,
         })
-    };
-    TARGETS.iter().map(program).collect()
+    }
+
+    fn build(&self, triple: &str) -> anyhow::Result<PathBuf> {
+        let Self { name, profile, .. } = self;
+        let root = root()?;
+        // Flags of its own would make ordinary builds and these undo each other.
+        let directory = root.join("target/image");
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo
+            .current_dir(&root)
+            .args(["build", "--locked", "--package", name])
+            .args(["--profile", profile, "--target", triple])
+            .arg("--target-dir")
+            .arg(&directory)
+            // Added to the flags of .cargo/config.toml, which variables would replace.
+            .arg("--config")
+            .arg(format!("target.{triple}.rustflags=[{}]", remapped(&root)?))
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env_remove("RUSTFLAGS");
+        if *profile == DEVELOPMENT {
+            // As in a release: no unwind tables, and no symbols for every node to pull.
+            cargo.args(["--config", r#"profile.dev.panic="abort""#]);
+            cargo.args(["--config", r#"profile.dev.strip="symbols""#]);
+        }
+        if self.c {
+            cargo.envs(compiler::variables(&root, triple)?);
+        }
+        let status = cargo.status().context("cannot run cargo")?;
+        if !status.success() {
+            bail!("cannot build {name} for {triple}");
+        }
+        let profile = match *profile {
+            DEVELOPMENT => "debug",
+            other => other,
+        };
+        Ok(directory.join(triple).join(profile).join(name))
+    }
 }
+
+/// The profile of ordinary builds, whose directory has another name.
+pub(crate) const DEVELOPMENT: &str = "dev";
 
 /// The root of the checkout.
 pub(crate) fn root() -> anyhow::Result<PathBuf> {
@@ -62,34 +127,6 @@ pub(crate) fn root() -> anyhow::Result<PathBuf> {
     here.parent()
         .map(Path::to_owned)
         .context("xtask lies in no workspace")
-}
-
-fn build(name: &str, target: &Target) -> anyhow::Result<PathBuf> {
-    let root = root()?;
-    // Flags of its own would make ordinary builds and these undo each other.
-    let directory = root.join("target/image");
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .current_dir(&root)
-        .args(["build", "--locked", "--package", name])
-        .args(["--profile", PROFILE, "--target", target.triple])
-        .arg("--target-dir")
-        .arg(&directory)
-        // Added to the flags of .cargo/config.toml, which variables would replace.
-        .arg("--config")
-        .arg(format!(
-            "target.{}.rustflags=[{}]",
-            target.triple,
-            remapped(&root)?
-        ))
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env_remove("RUSTFLAGS")
-        .status()
-        .context("cannot run cargo")?;
-    if !status.success() {
-        bail!("cannot build {name} for {}", target.triple);
-    }
-    Ok(directory.join(target.triple).join(PROFILE).join(name))
 }
 
 /// Messages of panics name source files: without this, the bytes of a program would depend on where

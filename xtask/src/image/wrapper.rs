@@ -12,7 +12,7 @@ use super::{binary::Program, origin::Origin};
 
 const DIRECTORY: &str = "home/nonroot/wrapper-server";
 const USER: &str = "10001";
-const TITLE: &str = "wrapper-server";
+pub(crate) const TITLE: &str = "wrapper-server";
 const DESCRIPTION: &str = "Turns the program of any image into a gRPC function";
 /// Every node pulls it before its first function runs.
 const MAX_SIZE: usize = 4_000_000;
@@ -39,7 +39,7 @@ fn image(
         )?
         .symlink(&format!("{DIRECTORY}/grpc-health-probe"), "wrapper-server")?
         .symlink("bin/cp", &format!("../{DIRECTORY}/wrapper-server"))?;
-    let image = Image::builder(Platform::linux(program.architecture))
+    let image = Image::builder(Platform::linux(program.architecture.name()))
         .created(origin.created())
         .config(Config {
             user: USER.to_owned(),
@@ -56,17 +56,18 @@ fn image(
     ensure!(
         size <= MAX_SIZE,
         "the image for {} has {size} bytes, more than {MAX_SIZE}",
-        program.architecture
+        program.architecture.name()
     );
     Ok(image)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::binary::Architecture;
     use super::*;
 
     fn programs(content: &[u8]) -> [Program; 2] {
-        ["amd64", "arm64"].map(|architecture| Program {
+        [Architecture::Amd64, Architecture::Arm64].map(|architecture| Program {
             architecture,
             bytes: content.to_vec(),
         })

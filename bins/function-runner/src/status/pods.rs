@@ -67,6 +67,9 @@ fn fill(report: &mut PodRuntime, survey: &Survey, degraded: &mut BTreeSet<String
     if let Some(error) = &survey.template_error {
         degraded.insert(format!("the pod template is not used as it is: {error}"));
     }
+    for (image, why) in &survey.cold {
+        degraded.insert(format!("no pod is kept warm for {image}: {why}"));
+    }
     let pool = &survey.pool;
     report.template_version = pool.template.to_string();
     report.functions = pool
@@ -84,7 +87,7 @@ fn fill(report: &mut PodRuntime, survey: &Survey, degraded: &mut BTreeSet<String
     report.pods_deleted = pool.counters.deleted;
     report.pods_adopted = pool.counters.adopted;
     report.starts_failed = pool.counters.starts_failed;
-    report.announcements_refused = pool.counters.announcements_refused;
+    report.announcements_refused = survey.announcements_refused;
 }
 
 fn function(status: &FunctionStatus, survey: &Survey) -> PodFunction {

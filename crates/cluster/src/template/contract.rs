@@ -1,9 +1,10 @@
 //! What a pod template must have for the runner to fill it in.
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::{api::core::v1::PodTemplateSpec, apimachinery::pkg::util::intstr::IntOrString};
+use runner_config::objects::ServiceTemplateSpec;
 
 use super::BadTemplate;
-use crate::names::{FUNCTION_CONTAINER, TOOLS, TOOLS_DIR};
+use crate::names::{FUNCTION_CONTAINER, PORT, TOOLS, TOOLS_DIR};
 
 /// Says what is missing.
 pub(super) fn check(template: &PodTemplateSpec) -> Result<(), BadTemplate> {
@@ -44,6 +45,27 @@ pub(super) fn check(template: &PodTemplateSpec) -> Result<(), BadTemplate> {
     }
 }
 
+/// Says where the service would lead instead of to the wrapper.
+pub(super) fn check_service(template: &ServiceTemplateSpec) -> Result<(), BadTemplate> {
+    let wrapper = i32::from(PORT);
+    let ports = template
+        .spec
+        .iter()
+        .flat_map(|spec| spec.ports.iter().flatten());
+    for port in ports.filter(|port| port.port == wrapper) {
+        match &port.target_port {
+            Some(IntOrString::Int(target)) if *target != wrapper => {
+                return Err(BadTemplate::Service(format!(
+                    "sends port {PORT} to port {target} of the pods, where the wrapper does not \
+                     listen: targetPort must be {PORT}"
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -69,5 +91,22 @@ mod tests {
         let template = serde_json::from_value(template).unwrap();
         let error = check(&template).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
+    }
+
+    #[test]
+    fn a_service_must_lead_to_the_wrapper() {
+        let to = |target: Value| {
+            let template = json!({"spec": {"ports": [{"port": 9446, "targetPort": target}]}});
+            check_service(&serde_json::from_value(template).unwrap())
+        };
+        assert_eq!(to(json!(9446)), Ok(()));
+        assert_eq!(to(json!("grpc")), Ok(()));
+        let error = to(json!(8080)).unwrap_err().to_string();
+        assert!(error.contains("port 8080 of the pods"), "{error}");
+        let other = json!({"spec": {"ports": [{"port": 80, "targetPort": 8080}]}});
+        assert_eq!(
+            check_service(&serde_json::from_value(other).unwrap()),
+            Ok(())
+        );
     }
 }

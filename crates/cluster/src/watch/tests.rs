@@ -17,7 +17,7 @@ fn pod(name: &str, uid: &str) -> Value {
 fn service(name: &str, cluster_ip: &str) -> Value {
     json!({
         "metadata": {"name": name, "uid": "s1", "resourceVersion": "6"},
-        "spec": {"clusterIP": cluster_ip},
+        "spec": {"clusterIP": cluster_ip, "selector": {IMAGE_LABEL: name}},
     })
 }
 
@@ -28,7 +28,8 @@ fn list(items: &[Value]) -> Option<(u16, Value)> {
     ))
 }
 
-/// What is seen of a namespace with two pods, one of them a stranger's, and two services.
+/// What is seen of a namespace with two pods, one of them a stranger's, and three services, one of
+/// them a stranger's.
 fn following() -> (mpsc::UnboundedReceiver<Seen>, Record, JoinSet<()>) {
     let (client, asked) = client(|_, path| {
         if path.contains("watch=true") {
@@ -38,7 +39,13 @@ fn following() -> (mpsc::UnboundedReceiver<Seen>, Record, JoinSet<()>) {
             stranger["spec"]["containers"][0]["name"] = json!("main");
             list(&[pod("fn-1", "u1"), stranger])
         } else if path.contains("/services?") {
-            list(&[service("fn-1", "198.19.0.1"), service("fn-2", "None")])
+            let mut stranger = service("other", "198.19.0.3");
+            stranger["spec"]["selector"] = json!({"app": "other"});
+            list(&[
+                service("fn-1", "198.19.0.1"),
+                stranger,
+                service("fn-2", "None"),
+            ])
         } else {
             refusal(403, "forbidden")
         }
@@ -94,16 +101,20 @@ async fn a_headless_service_has_no_address() {
         })
         .collect();
     assert_eq!(addresses, [Some([198, 19, 0, 1].into()), None]);
+    let Some(Seen::Services(present)) = all.last() else {
+        panic!()
+    };
+    assert_eq!(present.len(), 2, "what leads to no function is nobody's");
 }
 
 #[tokio::test]
-async fn only_what_carries_the_label_is_asked_for() {
+async fn only_pods_that_carry_the_label_are_asked_for() {
     let (mut seen, asked, _tasks) = following();
     until(&mut seen, |seen| matches!(seen, Seen::Services(_))).await;
     let labelled = asked.all();
     let labelled: Vec<_> = labelled
         .iter()
-        .filter(|(_, path, _)| path.contains("/pods?") || path.contains("/services?"))
+        .filter(|(_, path, _)| path.contains("/pods?"))
         .collect();
     assert!(!labelled.is_empty());
     for (_, path, _) in labelled {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use runner_core::{EvaluationError, Reason};
 
-use super::{Fleet, Pod};
+use super::{Fleet, Life, Pod};
 use crate::{PodFailure, Waited};
 
 impl Fleet {
@@ -27,11 +27,19 @@ impl Fleet {
         if !waited.lost.is_zero() {
             message += &format!(", on a lost pod {:.3?}", waited.lost);
         }
-        // Whoever waited for a pod that cannot be had learns why.
+        // Whoever waited for a pod that cannot be had learns why. That nobody could be asked for
+        // one is not for want of time.
+        let mut reason = Reason::DeadlineExceeded;
         if let Some(failure) = self.backoff.last() {
             message += &format!("; the last start failed: {}", failure.error);
+            let why = failure.error.reason();
+            let unreachable = [Reason::KubernetesUnreachable, Reason::RegistryUnreachable];
+            let none = self.pods.iter().all(|pod| pod.life == Life::Creating);
+            if none && unreachable.contains(&why) {
+                reason = why;
+            }
         }
-        self.complaint(Reason::DeadlineExceeded, message)
+        self.complaint(reason, message)
             .with("queued_ms", waited.queued.as_millis().to_string())
             .with("starting_pod_ms", waited.starting.as_millis().to_string())
     }

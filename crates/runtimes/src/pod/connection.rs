@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures::{StreamExt, stream::FuturesUnordered};
 use http::HeaderMap;
 use runner_core::{EvaluationError, Output, Reason};
 use runner_proto::{
@@ -33,6 +34,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 const KNOCK_TIMEOUT: Duration = Duration::from_secs(3);
+/// By how much the service is preferred to the pod's own address.
+const HEAD_START: Duration = Duration::from_millis(200);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const STREAM_WINDOW: u32 = 8 << 20;
@@ -58,6 +61,13 @@ pub(super) struct Target {
     pub(super) authority: Option<String>,
 }
 
+/// A channel, and where it leads.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) target: Target,
+    pub(super) channel: Channel,
+}
+
 /// Why there is no output.
 #[derive(Debug)]
 pub(super) enum Failed {
@@ -70,8 +80,20 @@ pub(super) enum Failed {
 // === impl Target ===
 
 impl Target {
-    /// A channel that connects when it is first used, and again whenever it has to.
-    pub(super) fn channel(&self) -> Channel {
+    pub(super) fn is_service(&self) -> bool {
+        self.authority.is_some()
+    }
+
+    /// A line that connects when it is first used, and again whenever it has to.
+    pub(super) fn dial(self) -> Line {
+        let channel = self.channel();
+        Line {
+            target: self,
+            channel,
+        }
+    }
+
+    fn channel(&self) -> Channel {
         let address = SocketAddr::new(self.address, runner_cluster::PORT);
         let endpoint = Endpoint::from_shared(format!("http://{address}"))
             .expect("an address and a port are a URI")
@@ -128,8 +150,33 @@ pub(super) async fn knock(channel: Channel) {
     }
 }
 
+/// The first line on which the wrapper answers; the better ones come first and get a start.
+pub(super) async fn probe(lines: Vec<Line>, within: Duration) -> Option<Line> {
+    // A service may be new to the node: that it refuses says nothing of the pod behind it.
+    if let [line] = lines.as_slice()
+        && line.target.is_service()
+    {
+        let answered = tokio::time::timeout(within, knock(line.channel.clone())).await;
+        return answered.ok().map(|()| line.clone());
+    }
+    let mut asked = FuturesUnordered::new();
+    for (start, line) in (0..).map(|turn| HEAD_START * turn).zip(lines) {
+        asked.push(async move {
+            tokio::time::sleep(start).await;
+            let left = within.saturating_sub(start);
+            answers(line.channel.clone(), left).await.then_some(line)
+        });
+    }
+    while let Some(answered) = asked.next().await {
+        if answered.is_some() {
+            return answered;
+        }
+    }
+    None
+}
+
 /// Whether the wrapper serves.
-pub(super) async fn answers(channel: Channel, within: Duration) -> bool {
+async fn answers(channel: Channel, within: Duration) -> bool {
     let mut client = HealthClient::new(channel);
     let check = client.check(HealthCheckRequest::default());
     match tokio::time::timeout(within, check).await {

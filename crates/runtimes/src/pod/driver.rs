@@ -2,11 +2,12 @@
 //! and none is waited for.
 
 mod actions;
+mod services;
 mod sightings;
 mod survey;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -56,6 +57,10 @@ pub(super) struct Driver {
     tokens: HashMap<PodName, Token>,
     /// Pods that the API server was asked for and has not answered about.
     asked: HashMap<PodName, Start>,
+    /// Announcements that nobody waited for.
+    refused: u64,
+    /// Images that cannot be kept warm, and why.
+    cold: BTreeMap<String, String>,
     tracing: Option<Tracing>,
     /// Of the request that is being told to the pool.
     asked_by: Option<tracing::Span>,
@@ -111,6 +116,8 @@ pub(super) fn spawn(
         orphans: HashMap::new(),
         tokens: HashMap::new(),
         asked: HashMap::new(),
+        refused: 0,
+        cold: BTreeMap::new(),
         tracing: options.tracing,
         asked_by: None,
         messages,
@@ -213,21 +220,29 @@ impl Driver {
             } => {
                 let accepted = self.announced(&slot.into(), &token, address);
                 self.metrics.announcement(accepted);
+                self.refused += u64::from(!accepted);
                 let _ = reply.send(accepted);
             }
             Message::Knocked(uid) => self.knocked(&uid),
-            Message::Probed { name, uid, answers } => {
-                let event = if answers {
-                    Event::Ready {
-                        name,
-                        uid,
-                        attempt: None,
-                    }
-                } else {
-                    Event::ProbeFailed { name, uid }
-                };
-                self.tell(event);
+            Message::Probed {
+                name,
+                uid,
+                answered: None,
+            } => self.tell(Event::ProbeFailed { name, uid }),
+            Message::Probed {
+                name,
+                uid,
+                answered: Some(line),
+            } => {
+                self.moved(&uid, line);
+                self.tell(Event::Ready {
+                    name,
+                    uid,
+                    attempt: None,
+                });
             }
+            Message::Moved { uid, line } => self.moved(&uid, line),
+            Message::Cold(images) => self.cold = images,
             Message::CheckService(name) => self.restore_service(&name),
             Message::CheckSchedule(uid) => self.check_schedule(&uid),
             Message::Drain(grace) => {

@@ -5,10 +5,9 @@ use std::net::IpAddr;
 use runner_cluster::{ServiceSeen, Sighting};
 use runner_pool::{Observed, PodFailure, PodName, PodPhase};
 use tokio::task::AbortHandle;
-use tonic::transport::Channel;
 
 use super::{
-    connection::{Connect, Target},
+    connection::{Connect, Line, Target},
     start::Start,
 };
 
@@ -22,8 +21,11 @@ pub(super) struct Link {
     pub(super) address: Option<IpAddr>,
     pub(super) unschedulable: Option<PodFailure>,
     pub(super) answered: bool,
-    pub(super) channel: Option<Channel>,
+    /// The one channel to it, from the first use on.
+    pub(super) line: Option<Line>,
     knocking: Option<AbortHandle>,
+    /// The wait for a better line.
+    moving: Option<AbortHandle>,
 }
 
 // === impl Link ===
@@ -37,8 +39,9 @@ impl Link {
             address: None,
             unschedulable: None,
             answered: false,
-            channel: None,
+            line: None,
             knocking: None,
+            moving: None,
         }
     }
 
@@ -65,6 +68,16 @@ impl Link {
         service: Option<&ServiceSeen>,
         namespace: &str,
     ) -> Option<Target> {
+        self.targets(connect, service, namespace).into_iter().next()
+    }
+
+    /// Where it may be dialled, the best first.
+    pub(super) fn targets(
+        &self,
+        connect: Connect,
+        service: Option<&ServiceSeen>,
+        namespace: &str,
+    ) -> Vec<Target> {
         let own = self.address.map(|address| Target {
             address,
             authority: None,
@@ -80,12 +93,13 @@ impl Link {
             })
         });
         let ready = matches!(&self.seen, Some(seen) if matches!(seen.phase, PodPhase::Ready));
-        match connect {
-            Connect::Pod => own,
-            Connect::Service => by_service,
-            Connect::Auto if ready => by_service.or(own),
-            Connect::Auto => own,
-        }
+        let ways = match connect {
+            Connect::Pod => [own, None],
+            Connect::Service => [by_service, None],
+            Connect::Auto if ready => [by_service, own],
+            Connect::Auto => [own, None],
+        };
+        ways.into_iter().flatten().collect()
     }
 
     pub(super) fn is_knocked_at(&self) -> bool {
@@ -94,6 +108,12 @@ impl Link {
 
     pub(super) fn knock_with(&mut self, task: AbortHandle) {
         if let Some(earlier) = self.knocking.replace(task) {
+            earlier.abort();
+        }
+    }
+
+    pub(super) fn move_with(&mut self, task: AbortHandle) {
+        if let Some(earlier) = self.moving.replace(task) {
             earlier.abort();
         }
     }
@@ -108,6 +128,9 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.stop_knocking();
+        if let Some(task) = self.moving.take() {
+            task.abort();
+        }
     }
 }
 

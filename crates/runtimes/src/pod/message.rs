@@ -1,6 +1,7 @@
 //! What the driver is told, and what it tells those who wait.
 
 use std::{
+    collections::BTreeMap,
     net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
@@ -12,7 +13,7 @@ use runner_pool::{Create, Event, Function, PodName, RequestId, Uid, Waited};
 use tokio::sync::{mpsc, oneshot};
 use tonic::transport::Channel;
 
-use super::survey::Survey;
+use super::{connection::Line, survey::Survey};
 
 /// Something for the driver to take in.
 pub(super) enum Message {
@@ -47,8 +48,16 @@ pub(super) enum Message {
     Probed {
         name: PodName,
         uid: Uid,
-        answers: bool,
+        /// The line on which it answered.
+        answered: Option<Line>,
     },
+    /// A pod answered on another line than before.
+    Moved {
+        uid: Uid,
+        line: Line,
+    },
+    /// Images that cannot be kept warm, and why.
+    Cold(BTreeMap<String, String>),
     /// A pod had no node this long ago.
     CheckSchedule(Uid),
     /// A service was gone a while ago.

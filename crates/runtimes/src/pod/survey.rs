@@ -1,6 +1,9 @@
 //! What is known of all pods at one moment, for people.
 
-use std::{collections::HashMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+};
 
 use runner_pool::{Snapshot, Uid};
 
@@ -15,6 +18,10 @@ pub struct Survey {
     pub ways: HashMap<Uid, Way>,
     /// How the starts of pods went, of those that this process asked for.
     pub starts: HashMap<Uid, StartPhases>,
+    /// Announcements that were wrong, repeated or late.
+    pub announcements_refused: u64,
+    /// Images that cannot be kept warm because they cannot be looked up, and why.
+    pub cold: BTreeMap<String, String>,
     /// What is wrong with the template, if that is so. The last good one stays in use; where there
     /// was none, no pod can be made.
     pub template_error: Option<String>,

@@ -109,6 +109,10 @@ impl WarmUp {
                 return Round::Over;
             }
         }
+        let cold = said
+            .iter()
+            .map(|(image, why)| (image.to_string(), why.clone()));
+        let _ = self.messages.send(Message::Cold(cold.collect()));
         round
     }
 

@@ -68,25 +68,27 @@ pub(super) fn set_label() -> Result<Vec<u8>> {
 
 /// Builds the wrapper's image as it is shipped, pushes it, and returns what it is now.
 pub(super) fn push_wrapper(host: &str, tag: &str) -> Result<String> {
-    let image = format!("{host}/wrapper-server:{tag}");
+    push_image("wrapper", &format!("{host}/wrapper-server:{tag}"), &[])
+}
+
+/// The same of the runner's image, but of an ordinary build for this machine: a release takes
+/// minutes after every change.
+pub(super) fn push_runner(host: &str, tag: &str) -> Result<String> {
+    let quick = ["--profile", "dev", "--architectures", super::architecture()];
+    push_image("runner", &format!("{host}/function-runner:{tag}"), &quick)
+}
+
+fn push_image(name: &str, image: &str, arguments: &[&str]) -> Result<String> {
     let output = cargo()
-        .args([
-            "run",
-            "--quiet",
-            "--package",
-            "xtask",
-            "--",
-            "image",
-            "wrapper",
-            "--push",
-            &image,
-        ])
+        .args(["run", "--quiet", "--package", "xtask", "--", "image", name])
+        .args(["--push", image])
+        .args(arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo")?;
     if !output.status.success() {
-        bail!("cargo xtask image wrapper: {}", output.status);
+        bail!("cargo xtask image {name}: {}", output.status);
     }
     let printed = String::from_utf8(output.stdout)?;
     let pinned = printed
@@ -94,7 +96,16 @@ pub(super) fn push_wrapper(host: &str, tag: &str) -> Result<String> {
         .find(|line| line.starts_with(&format!("{image}@")));
     pinned
         .map(str::to_owned)
-        .context("cargo xtask image wrapper does not say what it pushed")
+        .with_context(|| format!("cargo xtask image {name} does not say what it pushed"))
+}
+
+/// A program that `tests/tools/build` made.
+pub(super) fn foreign_tool(name: &str) -> Result<Vec<u8>> {
+    let build = workspace().join("tests/tools/build");
+    run(&mut Command::new(&build))?;
+    let output = Command::new(&build).args(["--path", name]).output()?;
+    let path = String::from_utf8(output.stdout)?;
+    fs::read(path.trim()).with_context(|| format!("cannot read {}", path.trim()))
 }
 
 /// A program of this workspace that needs no libraries. Not in the usual target directory: that

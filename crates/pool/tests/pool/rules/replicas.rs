@@ -1,8 +1,10 @@
 //! Pods of other replicas and of earlier processes.
 
+use std::sync::Arc;
+
 use runner_pool::{Event, Observed, PodPhase, Settings, TemplateVersion};
 
-use crate::world::{World, function, secs, with_settings};
+use crate::world::{World, function, image, secs, with_settings};
 
 #[test]
 fn a_restarted_runner_uses_the_pods_it_finds() {
@@ -153,4 +155,34 @@ fn what_a_function_is_allowed_is_learnt_from_its_first_request() {
     world.send(Event::Pod(seen));
     world.request(&function).1.assign();
     assert_eq!(world.request(&function).1.creates().len(), 1);
+}
+
+#[test]
+fn a_pod_that_names_no_digest_is_used_once_it_is_known_which_runs() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let seen = world.foreign(&function, 1, PodPhase::Ready);
+    let nameless = Observed {
+        image: Arc::new(image("fn:v1")),
+        phase: PodPhase::Starting(None),
+        ..seen.clone()
+    };
+    world.send(Event::Pod(nameless)).none();
+    world.send(Event::Pod(seen.clone())).none();
+    let acts = world.request(&function).1;
+    assert_eq!(acts.assign().pod, seen.uid);
+    assert!(acts.creates().is_empty());
+}
+
+#[test]
+fn a_pod_that_names_no_digest_goes_when_its_time_has_come() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let seen = Observed {
+        image: Arc::new(image("fn:v1")),
+        ..world.foreign(&function, 1, PodPhase::Ready)
+    };
+    world.send(Event::Pod(seen.clone())).none();
+    let deleted = world.pass(function.settings().ttl + secs(1)).delete();
+    assert_eq!(deleted.uid, seen.uid);
 }

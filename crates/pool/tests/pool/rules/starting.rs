@@ -415,3 +415,23 @@ fn a_warm_up_that_fails_is_tried_again_later() {
     refuse(&mut world, &create).none();
     assert_eq!(world.pass(secs(1)).creates().len(), 1);
 }
+
+#[test]
+fn a_deadline_that_passes_while_the_api_server_is_away_says_so() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let (request, acts) = world.request_within(&function, secs(3));
+    stumble(&mut world, &acts.create());
+    let (rejected, error) = loop {
+        let acts = world.pass(secs(1));
+        if let Some(rejected) = acts.rejects().pop() {
+            break rejected;
+        }
+        for create in acts.creates() {
+            stumble(&mut world, &create);
+        }
+    };
+    assert_eq!(rejected, request);
+    assert_eq!(error.reason(), Reason::KubernetesUnreachable);
+    assert!(error.message().contains("starting pod 3.000s"), "{error}");
+}

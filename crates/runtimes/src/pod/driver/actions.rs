@@ -9,7 +9,7 @@ use runner_pool::{Assign, Create, Delete, Event, Extension, Outcome, PodName, Ui
 use super::Driver;
 use crate::pod::{
     announce::Token,
-    connection::answers,
+    connection::{Target, probe},
     create::no_template,
     message::{Assigned, Message, Verdict},
     start::Start,
@@ -88,10 +88,10 @@ impl Driver {
         let Some(link) = self.links.get_mut(&assign.pod) else {
             return lost("nothing is known of the pod any more");
         };
-        let channel = match &link.channel {
-            Some(channel) => channel.clone(),
+        let channel = match &link.line {
+            Some(line) => line.channel.clone(),
             None => match link.target(self.connect, service, &self.namespace) {
-                Some(target) => link.channel.insert(target.channel()).clone(),
+                Some(target) => link.line.insert(target.dial()).channel.clone(),
                 None => return lost("the pod has no address yet"),
             },
         };
@@ -123,24 +123,25 @@ impl Driver {
         });
     }
 
-    /// Asks over a fresh connection: the old one may be what is broken.
-    pub(super) fn probe(&mut self, name: PodName, uid: Uid) -> Option<Event> {
+    /// Asks over fresh connections, by every way there is: the old one may be what is broken.
+    pub(super) fn probe(&self, name: PodName, uid: Uid) -> Option<Event> {
         let service = self.services.get(name.as_str());
-        let target = self
+        let targets = self
             .links
             .get(&uid)
-            .and_then(|link| link.target(self.connect, service, &self.namespace));
-        let Some(target) = target else {
+            .map(|link| link.targets(self.connect, service, &self.namespace));
+        let lines: Vec<_> = targets.into_iter().flatten().map(Target::dial).collect();
+        if lines.is_empty() {
             return Some(Event::ProbeFailed { name, uid });
-        };
-        let channel = target.channel();
-        if let Some(link) = self.links.get_mut(&uid) {
-            link.channel = Some(channel.clone());
         }
         let (messages, within) = (self.messages.clone(), self.probe_timeout);
         tokio::spawn(async move {
-            let answers = answers(channel, within).await;
-            let _ = messages.send(Message::Probed { name, uid, answers });
+            let answered = probe(lines, within).await;
+            let _ = messages.send(Message::Probed {
+                name,
+                uid,
+                answered,
+            });
         });
         None
     }

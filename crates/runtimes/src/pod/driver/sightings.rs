@@ -1,15 +1,12 @@
 //! What the watches, announcements and knocks show.
 
-use std::{net::IpAddr, time::Duration};
+use std::net::IpAddr;
 
 use runner_cluster::{Seen, Sighting};
 use runner_pool::{Event, PodName, PodPhase, Uid};
 
 use super::Driver;
 use crate::pod::{connection::knock, link::Link, message::Message, start::Phase};
-
-/// How far apart the news of a pod and of its service may come.
-const SETTLE: Duration = Duration::from_secs(2);
 
 impl Driver {
     pub(super) fn see(&mut self, seen: Seen) {
@@ -29,24 +26,10 @@ impl Driver {
                 self.tell(Event::Listed(present));
                 self.listed.0 = true;
             }
-            Seen::Service(service) => {
-                let name = service.name.clone();
-                self.services.insert(name.clone(), service);
-                let of_it: Vec<_> = self.pods_named(&name);
-                of_it.iter().for_each(|uid| self.consider_knocking(uid));
-            }
-            Seen::ServiceGone(name) => {
-                self.services.remove(&name);
-                // Whoever removes a pod removes its service next, and the news may come the other
-                // way round.
-                let messages = self.messages.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(SETTLE).await;
-                    let _ = messages.send(Message::CheckService(name));
-                });
-            }
+            Seen::Service(service) => self.see_service(service),
+            Seen::ServiceGone(name) => self.service_gone(name),
             Seen::Services(names) => {
-                self.services.retain(|name, _| names.contains(name));
+                self.services_listed(&names);
                 self.listed.1 = true;
             }
             Seen::Templates(Ok(templates)) => {
@@ -144,7 +127,7 @@ impl Driver {
     }
 
     /// Knocks at a pod that nobody has heard of yet, as soon as it is known where it is.
-    fn consider_knocking(&mut self, uid: &Uid) {
+    pub(super) fn consider_knocking(&mut self, uid: &Uid) {
         let Some(link) = self.links.get_mut(uid) else {
             return;
         };
@@ -159,7 +142,7 @@ impl Driver {
         if link.is_knocked_at() {
             return;
         }
-        let channel = link.channel.insert(target.channel()).clone();
+        let channel = link.line.insert(target.dial()).channel.clone();
         let (messages, uid) = (self.messages.clone(), uid.clone());
         let task = tokio::spawn(async move {
             knock(channel).await;
@@ -194,41 +177,5 @@ impl Driver {
             attempt: None,
         });
         tracing::debug!(pod = %uid, ?attempt, "a pod answers");
-    }
-
-    fn pods_named(&self, name: &str) -> Vec<Uid> {
-        let named = self
-            .links
-            .iter()
-            .filter(|(_, link)| link.name.as_str() == name);
-        named.map(|(uid, _)| uid.clone()).collect()
-    }
-
-    /// Somebody deleted the service of a pod that is there.
-    pub(super) fn restore_service(&mut self, name: &str) {
-        if self.services.contains_key(name) {
-            return;
-        }
-        let in_use = self.links.values().any(|link| {
-            link.name.as_str() == name
-                && link.seen.as_ref().is_some_and(|seen| {
-                    matches!(seen.phase, PodPhase::Ready | PodPhase::Starting(_))
-                })
-        });
-        let Some(templates) = &self.templates else {
-            return;
-        };
-        if !in_use || !self.creator.services || self.pool.is_draining() {
-            return;
-        }
-        for link in self
-            .links
-            .values_mut()
-            .filter(|link| link.name.as_str() == name)
-        {
-            link.channel = None;
-        }
-        let (creator, templates, name) = (self.creator.clone(), templates.clone(), name.to_owned());
-        tokio::spawn(async move { creator.make_service(&name, &templates).await });
     }
 }

@@ -8,7 +8,8 @@ impl Driver {
     pub(super) fn survey(&self) -> Survey {
         let ways = self.links.iter().filter_map(|(uid, link)| {
             let service = self.services.get(link.name.as_str());
-            let target = link.target(self.connect, service, &self.namespace)?;
+            let in_use = link.line.as_ref().map(|line| line.target.clone());
+            let target = in_use.or_else(|| link.target(self.connect, service, &self.namespace))?;
             let way = match target.authority {
                 Some(_) => Way::Service(target.address),
                 None => Way::Pod(target.address),
@@ -23,6 +24,8 @@ impl Driver {
             pool: self.pool.snapshot(self.now()),
             ways: ways.collect(),
             starts: starts.collect(),
+            announcements_refused: self.refused,
+            cold: self.cold.clone(),
             template_error: self.template_error.as_ref().map(ToString::to_string),
         }
     }

@@ -1,0 +1,247 @@
+//! The runner inside the cluster, installed from `deploy/` as an operator would.
+//!
+//! Everything is applied as it is shipped, but for names: the two namespaces become the test's own
+//! so that tests run beside each other, images become those of the test bed, and the registry,
+//! which nodes reach on loopback, gets an address that pods reach.
+
+mod callers;
+
+use std::{net::SocketAddr, path::PathBuf, process::Stdio};
+
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use kube::{Api, api::ListParams};
+use serde_json::{Value, json};
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+    process::Command,
+};
+
+pub use callers::Callers;
+
+use crate::{
+    Stage,
+    wait::{LIMIT, eventually},
+};
+
+/// The test bed's node, as pods see it.
+const NODE: &str = "198.18.255.254";
+const NAME: &str = "function-runner";
+
+/// A runner that was installed; it goes with the stage.
+pub struct Deployment {
+    stage: Stage,
+    namespace: String,
+}
+
+// === impl Deployment ===
+
+impl Deployment {
+    /// Applies `deploy/overlays/NAME` with more flags and waits until it is rolled out.
+    pub async fn install(stage: &Stage, overlay: &str, flags: &[&str]) -> Self {
+        let deployment = Self::prepare(stage).await;
+        deployment.apply(overlay, flags).await;
+        deployment.rolled_out().await;
+        deployment
+    }
+
+    /// Makes the runner's namespace, and nothing in it.
+    pub async fn prepare(stage: &Stage) -> Self {
+        let namespace = format!("{}-runner", stage.namespace());
+        let namespaces: Api<Namespace> = Api::all(stage.client());
+        let own = namespaces.get(stage.namespace()).await;
+        let own = own.expect("the stage has a namespace");
+        // Garbage collection removes it with the stage's.
+        let fresh = json!({"metadata": {
+            "name": namespace,
+            "ownerReferences": [{
+                "apiVersion": "v1", "kind": "Namespace",
+                "name": stage.namespace(), "uid": own.metadata.uid,
+            }],
+        }});
+        let fresh = serde_json::from_value(fresh).expect("a namespace");
+        let create = kube::api::PostParams::default();
+        let made = namespaces.create(&create, &fresh).await;
+        made.expect("the cluster takes a namespace");
+        Self {
+            stage: stage.clone(),
+            namespace,
+        }
+    }
+
+    /// The namespace the runner itself is in; functions are in the stage's.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Applies an overlay over what is there.
+    pub async fn apply(&self, overlay: &str, flags: &[&str]) {
+        let registry = self.reachable_registry().await;
+        let open = self.stage.bed().open_registry();
+        let mut flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
+        flags.push(format!("--registry-mirror={open}={registry}"));
+        flags.push(format!("--insecure-registry={registry}"));
+        let mut objects = self.rendered(overlay).await;
+        for object in &mut objects {
+            if object["kind"] == "Deployment" {
+                let container = &mut object["spec"]["template"]["spec"]["containers"][0];
+                let args = container["args"].as_array_mut().expect("arguments");
+                args.extend(flags.iter().cloned().map(Value::String));
+            }
+        }
+        self.apply_objects(&objects).await;
+    }
+
+    /// Applies objects as kubectl does.
+    pub async fn apply_objects(&self, objects: &[Value]) {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        self.kubectl(&["apply", "-f", "-"], Some(&list.to_string()))
+            .await;
+    }
+
+    /// The objects of an overlay, with the names of this test.
+    pub async fn rendered(&self, overlay: &str) -> Vec<Value> {
+        let directory = deploy().join("overlays").join(overlay);
+        let directory = directory.to_str().expect("a path in UTF-8");
+        let text = self.kubectl(&["kustomize", directory], None).await;
+        let image = |name| {
+            let pinned = self.stage.bed().pinned_image(name);
+            pinned.unwrap_or_else(|error| panic!("{error:#}"))
+        };
+        let mut text = text
+            .replace("porch-fn-system", self.stage.namespace())
+            .replace("porch-system", &self.namespace);
+        for name in [NAME, "wrapper-server"] {
+            for shipped in [
+                format!("localhost:5000/{name}:dev"),
+                format!("ghcr.io/krm-function-runner/{name}:v0.1.0"),
+            ] {
+                text = text.replace(&shipped, &image(name));
+            }
+        }
+        documents(&text)
+    }
+
+    /// Waits until every replica of the newest version is ready, and the service leads to them:
+    /// kube-proxy hears of that later.
+    pub async fn rolled_out(&self) {
+        let limit = format!("--timeout={}s", LIMIT.as_secs());
+        let name = format!("deployment/{NAME}");
+        self.own(&["rollout", "status", &name, &limit]).await;
+        let address = self.address().await;
+        eventually("a service with an endpoint", async || {
+            TcpStream::connect(&address).await.is_ok()
+        })
+        .await;
+    }
+
+    /// Waits until no more than so many of its pods exist, those that are ending included.
+    pub async fn gone_but(&self, count: usize) {
+        let pods: Api<Pod> = Api::namespaced(self.stage.client(), &self.namespace);
+        eventually("the old pods are gone", async || {
+            let list = pods.list(&ListParams::default()).await;
+            list.expect("pods can be listed").items.len() <= count
+        })
+        .await;
+    }
+
+    /// kubectl in the runner's namespace; it must succeed.
+    pub async fn own(&self, arguments: &[&str]) -> String {
+        let mut all = vec!["--namespace", &self.namespace];
+        all.extend(arguments);
+        self.kubectl(&all, None).await
+    }
+
+    /// Host and port of its service, which this machine reaches as pods do.
+    pub async fn address(&self) -> String {
+        let services: Api<Service> = Api::namespaced(self.stage.client(), &self.namespace);
+        let service = services.get(NAME).await.expect("the service is there");
+        let spec = service.spec.expect("a service has a spec");
+        let address = spec.cluster_ip.expect("a ClusterIP");
+        let port = spec.ports.expect("ports").first().expect("a port").port;
+        format!("{address}:{port}")
+    }
+
+    /// A way to the open registry for pods, for as long as the test runs.
+    async fn reachable_registry(&self) -> SocketAddr {
+        let listener = TcpListener::bind((NODE, 0)).await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let registry = self.stage.bed().open_registry();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let registry = registry.clone();
+                tokio::spawn(async move {
+                    if let Ok(mut server) = TcpStream::connect(registry).await {
+                        let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    async fn kubectl(&self, arguments: &[&str], input: Option<&str>) -> String {
+        let bed = self.stage.bed();
+        let mut child = Command::new(bed.kube().expect("kubectl is built"))
+            .arg("kubectl")
+            .args(arguments)
+            .env("KUBECONFIG", bed.kubeconfig())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("kubectl starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let written = stdin.write_all(input.unwrap_or_default().as_bytes()).await;
+        written.expect("kubectl reads its input");
+        drop(stdin);
+        let output = child.wait_with_output().await.expect("kubectl ends");
+        assert!(
+            output.status.success(),
+            "kubectl {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).expect("text")
+    }
+}
+
+impl Drop for Deployment {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Ok(kube) = self.stage.bed().kube()
+        {
+            eprintln!("=== the runner's pods ===");
+            for arguments in [
+                ["describe", "pods", "--show-events", "-l"].as_slice(),
+                &["logs", "--tail=60", "--prefix", "-l"],
+            ] {
+                let _ = std::process::Command::new(&kube)
+                    .args(["kubectl", "--namespace", &self.namespace])
+                    .args(arguments)
+                    .arg(format!("app={NAME}"))
+                    .env("KUBECONFIG", self.stage.bed().kubeconfig())
+                    .stdout(std::io::stderr())
+                    .status();
+            }
+        }
+    }
+}
+
+/// The directory of everything that is deployed.
+#[must_use]
+pub fn deploy() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy"))
+}
+
+/// The documents of a YAML stream.
+#[must_use]
+pub fn documents(text: &str) -> Vec<Value> {
+    text.split("\n---\n")
+        .filter(|document| !document.trim().is_empty())
+        .map(|document| serde_saphyr::from_str(document).expect("a YAML document"))
+        .filter(|document: &Value| !document.is_null())
+        .collect()
+}

@@ -1,0 +1,154 @@
+//! Changes under load: templates, settings and the runner itself are replaced, and nobody who
+//! calls notices.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use e2e::{
+    Load, Runner, Stage, connect, define, evaluate_within, eventually, function_pod_uids,
+    function_pods, on_cluster, resource_list,
+};
+use k8s_openapi::api::core::v1::{Pod, PodTemplate};
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams, PostParams},
+};
+use runner_config::objects::FunctionConfig;
+use runner_core::Reason;
+use serde_json::{Value, json};
+
+const CALLERS: usize = 8;
+
+/// Waits until all pods are as wanted and none of them was there before.
+async fn replaced(stage: &Stage, before: &[String], wanted: impl Fn(&Pod) -> bool) {
+    eventually("other pods alone", async || {
+        let pods = function_pods(stage).await;
+        let new = |pod: &Pod| pod.uid().is_some_and(|uid| !before.contains(&uid));
+        !pods.is_empty() && pods.iter().all(|pod| new(pod) && wanted(pod))
+    })
+    .await;
+}
+
+async fn change<K>(objects: Api<K>, name: &str, change: Value)
+where
+    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    let changed = objects
+        .patch(name, &PatchParams::default(), &Patch::Merge(change))
+        .await;
+    changed.unwrap();
+}
+
+#[test]
+fn a_changed_template_replaces_the_pods_and_no_call_fails() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &["--max-parallel-pods-per-function=2"]).await;
+        let load = Load::start(CALLERS, &runner.address(), &stage.image("functions/count"));
+        load.goes_on(50).await;
+        let before = function_pod_uids(&stage).await;
+        let team = json!({"template": {"metadata": {"annotations": {"team": "blue"}}}});
+        change(stage.api::<PodTemplate>(), "base-pod-template", team).await;
+        let blue = |pod: &Pod| pod.annotations().contains_key("team");
+        replaced(&stage, &before, blue).await;
+        load.goes_on(50).await;
+        load.ends_well().await;
+    });
+}
+
+#[test]
+fn a_changed_function_config_replaces_the_pods_and_no_call_fails() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let image = stage.image("functions/count");
+        let prefix = image.rsplit_once('/').map(|(prefix, _)| prefix);
+        let config: FunctionConfig = serde_json::from_value(json!({
+            "apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "FunctionConfig",
+            "metadata": {"name": "count"},
+            "spec": {"image": "count", "prefixes": [prefix], "podExecutor": {
+                "maxParallelExecutions": 1, "timeToLive": "10m",
+            }},
+        }))
+        .unwrap();
+        let configs = stage.api::<FunctionConfig>();
+        configs
+            .create(&PostParams::default(), &config)
+            .await
+            .unwrap();
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let load = Load::start(CALLERS, &runner.address(), &image);
+        load.goes_on(50).await;
+        let before = function_pod_uids(&stage).await;
+        assert_eq!(before.len(), 1);
+
+        // What a pod is made of: the pod is replaced.
+        let colour = json!({"container": {"env": [{"name": "COLOUR", "value": "blue"}]}});
+        let edit = json!({"spec": {"podExecutor": {"templateOverrides": colour}}});
+        change(configs.clone(), "count", edit).await;
+        let blue = |pod: &Pod| {
+            let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+            let mut env = containers.flat_map(|container| container.env.iter().flatten());
+            env.any(|variable| variable.name == "COLOUR")
+        };
+        replaced(&stage, &before, blue).await;
+        let after = function_pod_uids(&stage).await;
+
+        // How many there may be: the pod stays, and others come.
+        let edit = json!({"spec": {"podExecutor": {"maxParallelExecutions": 2}}});
+        change(configs, "count", edit).await;
+        eventually("a second pod", async || {
+            let now = function_pod_uids(&stage).await;
+            now.len() == 2 && after.iter().all(|uid| now.contains(uid))
+        })
+        .await;
+        load.goes_on(50).await;
+        load.ends_well().await;
+    });
+}
+
+#[test]
+fn a_runner_that_is_asked_to_end_answers_what_it_took() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let image = stage.image("functions/wait");
+        let list = resource_list(&[("seconds", "1")], 1);
+        let load = Load::start_with(20, &runner.address(), &image, &list);
+        load.goes_on(20).await;
+        let before = function_pod_uids(&stage).await;
+        // A call that the pod has begun, and one that waits for a pod that is not there yet.
+        let waits = begin(&runner, &stage.image("functions/count"));
+        eventually("a pod for it", async || {
+            function_pod_uids(&stage).await.len() > before.len()
+        })
+        .await;
+        runner.ask_to_end();
+        waits.await.unwrap().unwrap();
+        let refused = load.breaks().await;
+        assert_eq!(refused.len(), 20);
+        for status in &refused {
+            let refused = status.code() == tonic::Code::Unavailable
+                && runner_proto::status::decode(status).reason() == Reason::Draining;
+            assert!(refused || never_sent(status), "{status:?}");
+        }
+        assert!(runner.ended().await.success());
+        let after = function_pod_uids(&stage).await;
+        assert!(before.iter().all(|uid| after.contains(uid)));
+    });
+}
+
+/// Whether the call met a closed port or a connection that was just closed: the runner never saw
+/// it, and a client that has another runner asks that one.
+fn never_sent(status: &tonic::Status) -> bool {
+    let text = format!("{status:?}");
+    text.contains("Connection refused") || text.contains(r#"Canceled, "connection closed""#)
+}
+
+fn begin(runner: &Runner, image: &str) -> tokio::task::JoinHandle<Result<(), tonic::Status>> {
+    let (address, image) = (runner.address(), image.to_owned());
+    tokio::spawn(async move {
+        let mut client = connect(&address).unwrap();
+        let patience = Duration::from_secs(20);
+        let answer = evaluate_within(patience, &mut client, &image, resource_list(&[], 1)).await;
+        answer.map(drop)
+    })
+}

@@ -1,0 +1,149 @@
+//! Pods, wrappers and services that go while they are needed: the caller has his answer all the
+//! same, in bounded time.
+
+use std::time::{Duration, Instant};
+
+use e2e::{
+    Load, Runner, Stage, busy_pod, connect, evaluate, evaluate_within, eventually,
+    function_container, function_pod_uids, function_pods, on_cluster, remove_at_once,
+    resource_list,
+};
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::{ResourceExt, api::DeleteParams};
+use runner_proto::evaluator::EvaluateFunctionResponse;
+use tokio::task::JoinHandle;
+
+const PATIENCE: Duration = Duration::from_secs(40);
+/// Two keep-alives, a probe and the start of another pod, on a busy machine.
+const DEAD_POD: Duration = Duration::from_secs(25);
+
+type Call = JoinHandle<Result<EvaluateFunctionResponse, tonic::Status>>;
+
+/// Begins a call that takes as long as it is told.
+fn begin(stage: &Stage, runner: &Runner, seconds: &str) -> Call {
+    let (address, image) = (runner.address(), stage.image("functions/wait"));
+    let list = resource_list(&[("seconds", seconds)], 1);
+    tokio::spawn(async move {
+        let mut client = connect(&address).expect("an address");
+        evaluate_within(PATIENCE, &mut client, &image, list).await
+    })
+}
+
+async fn answered(call: Call) {
+    let answer = call.await.expect("the caller does not panic");
+    answer.expect("the caller has his answer");
+}
+
+#[test]
+fn a_call_whose_pod_is_removed_is_answered_by_another() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let call = begin(&stage, &runner, "2");
+        let (pod, _) = busy_pod(&stage, "sleep").await;
+        remove_at_once(&stage, &pod).await;
+        answered(call).await;
+        let now = function_pod_uids(&stage).await;
+        assert!(now.iter().all(|uid| Some(uid) != pod.metadata.uid.as_ref()));
+    });
+}
+
+#[test]
+fn a_pod_that_is_asked_to_go_finishes_its_call() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let call = begin(&stage, &runner, "3");
+        let (pod, _) = busy_pod(&stage, "sleep").await;
+        let deleted = stage
+            .api::<Pod>()
+            .delete(&pod.name_any(), &DeleteParams::default())
+            .await;
+        deleted.expect("the pod can be deleted");
+        answered(call).await;
+        assert!(!runner.log().contains("was lost"), "{}", runner.log());
+        // The next call needs another pod, and waits for nothing else.
+        answered(begin(&stage, &runner, "0")).await;
+    });
+}
+
+#[test]
+fn a_call_whose_wrapper_is_killed_is_answered() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let call = begin(&stage, &runner, "2");
+        let (_, container) = busy_pod(&stage, "sleep").await;
+        let killed = stage.bed().kill_in_container(&container, "wrapper-server");
+        assert!(killed.expect("the wrapper can be killed"));
+        answered(call).await;
+        assert!(runner.log().contains("was lost"), "{}", runner.log());
+    });
+}
+
+#[test]
+fn a_call_at_a_pod_that_stands_still_is_answered_by_another() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let call = begin(&stage, &runner, "1");
+        let (_, container) = busy_pod(&stage, "sleep").await;
+        let fault = stage.bed().with_paused_container(&container);
+        let fault = fault.expect("the container can be paused");
+        let begun = Instant::now();
+        answered(call).await;
+        let took = begun.elapsed();
+        assert!(took < DEAD_POD, "{took:?}");
+        drop(fault);
+    });
+}
+
+#[test]
+fn a_call_at_a_pod_without_network_is_answered_by_another() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        answered(begin(&stage, &runner, "0")).await;
+        let mut container = None;
+        eventually("a running container", async || {
+            let pods = function_pods(&stage).await;
+            container = pods.first().and_then(function_container);
+            container.is_some()
+        })
+        .await;
+        let container = container.expect("it runs");
+        let fault = stage.bed().with_cut_network(&container);
+        let fault = fault.expect("the network can be cut");
+        let begun = Instant::now();
+        answered(begin(&stage, &runner, "0")).await;
+        let took = begun.elapsed();
+        assert!(took < DEAD_POD, "{took:?}");
+        drop(fault);
+    });
+}
+
+#[test]
+fn a_deleted_service_comes_back_and_nobody_notices() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let image = stage.image("functions/count");
+        let load = Load::start(4, &runner.address(), &image);
+        load.goes_on(20).await;
+        let pods = function_pods(&stage).await;
+        let name = pods.first().expect("a pod").name_any();
+        let services = stage.api::<Service>();
+        let before = services.get(&name).await.expect("a service").uid();
+        let deleted = services.delete(&name, &DeleteParams::default()).await;
+        deleted.expect("the service can be deleted");
+        eventually("another service of that name", async || {
+            let now = services.get_opt(&name).await.expect("services can be read");
+            now.is_some_and(|service| service.uid() != before)
+        })
+        .await;
+        load.goes_on(20).await;
+        load.ends_well().await;
+        // A successor knows the service alone.
+        drop(runner);
+        let flags = ["--pod-connect=service"];
+        let successor = Runner::start_at_home(&stage, &flags).await;
+        let mut client = connect(&successor.address()).expect("an address");
+        let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;
+        answer.expect("the service leads to the pod");
+        assert_eq!(function_pods(&stage).await.len(), 1);
+    });
+}

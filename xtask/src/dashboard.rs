@@ -1,0 +1,102 @@
+//! `cargo xtask dashboard`: the Grafana dashboard, written from the panels below.
+//!
+//! Every metric that docs/metrics.md lists is on it, and no other: a test compares the two.
+
+mod panels;
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use panels::{Panel, Row};
+
+const FILE: &str = "deploy/observability/dashboard.json";
+/// Of Grafana's grid.
+const COLUMNS: usize = 24;
+const PANELS_A_ROW: usize = 3;
+const HEIGHT: usize = 8;
+
+/// Write the Grafana dashboard to deploy/observability
+#[derive(Args, Debug)]
+pub(crate) struct Dashboard {
+    /// Write nothing; fail if the file is not what would be written
+    #[arg(long)]
+    check: bool,
+}
+
+// === impl Dashboard ===
+
+impl Dashboard {
+    pub(crate) fn run(&self) -> Result<()> {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FILE);
+        let text = format!("{:#}\n", dashboard());
+        if !self.check {
+            return fs::write(&file, text).with_context(|| format!("cannot write {FILE}"));
+        }
+        if fs::read_to_string(&file).unwrap_or_default() != text {
+            bail!("{FILE} is not current: run `cargo xtask dashboard`");
+        }
+        Ok(())
+    }
+}
+
+fn dashboard() -> Value {
+    let mut drawn = Vec::new();
+    let mut y = 0;
+    for Row { title, panels } in panels::ROWS {
+        drawn.push(json!({
+            "id": drawn.len() + 1, "type": "row", "title": title, "collapsed": false, "panels": [],
+            "gridPos": {"x": 0, "y": y, "w": COLUMNS, "h": 1},
+        }));
+        y += 1;
+        for line in panels.chunks(PANELS_A_ROW) {
+            let width = COLUMNS / line.len();
+            for (place, panel) in line.iter().enumerate() {
+                let at = json!({"x": place * width, "y": y, "w": width, "h": HEIGHT});
+                drawn.push(draw(panel, drawn.len() + 1, &at));
+            }
+            y += HEIGHT;
+        }
+    }
+    json!({
+        "uid": "krm-function-runner",
+        "title": "KRM function runner",
+        "tags": ["krm", "porch"],
+        "schemaVersion": 39,
+        "editable": true,
+        "refresh": "30s",
+        "time": {"from": "now-3h", "to": "now"},
+        "templating": {"list": [
+            {"name": "source", "label": "Data source", "type": "datasource", "query": "prometheus"},
+        ]},
+        "panels": drawn,
+    })
+}
+
+fn draw(panel: &Panel, id: usize, at: &Value) -> Value {
+    let source = json!({"type": "prometheus", "uid": "${source}"});
+    let targets: Vec<Value> = panel
+        .lines
+        .iter()
+        .zip('A'..)
+        .map(|((expression, legend), name)| {
+            json!({
+                "refId": name, "datasource": source, "expr": expression, "legendFormat": legend,
+            })
+        })
+        .collect();
+    json!({
+        "id": id, "type": "timeseries", "title": panel.title, "description": panel.tells,
+        "datasource": source, "gridPos": at, "targets": targets,
+        "fieldConfig": {
+            "defaults": {"unit": panel.unit, "min": 0, "custom": {"fillOpacity": 10}},
+            "overrides": [],
+        },
+        "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}},
+    })
+}
+
+#[cfg(test)]
+mod tests;

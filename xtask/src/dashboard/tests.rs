@@ -1,0 +1,126 @@
+//! Dashboard, alerts and the list of metrics agree, and Prometheus understands every expression.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use super::*;
+
+/// Of every scrape; nobody's own.
+const FOREIGN: &str = "up";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The second column of the table in docs/metrics.md.
+fn documented() -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join("docs/metrics.md")).unwrap();
+    let rows = text
+        .lines()
+        .filter(|line| line.starts_with("| `function_runner."));
+    rows.map(|row| {
+        let column = row.split('|').nth(2).unwrap();
+        column.trim().trim_matches('`').to_owned()
+    })
+    .collect()
+}
+
+fn drawn() -> Vec<String> {
+    let panels = panels::ROWS.iter().flat_map(|row| row.panels);
+    let lines = panels.flat_map(|panel| panel.lines);
+    lines
+        .map(|(expression, _)| (*expression).to_owned())
+        .collect()
+}
+
+fn alerts() -> Vec<Value> {
+    let text =
+        fs::read_to_string(root().join("deploy/observability/prometheus-rule.yaml")).unwrap();
+    let rule: Value = serde_saphyr::from_str(&text).unwrap();
+    rule["spec"]["groups"][0]["rules"]
+        .as_array()
+        .unwrap()
+        .clone()
+}
+
+fn alert_expressions() -> Vec<String> {
+    let of = |alert: &Value| alert["expr"].as_str().unwrap().to_owned();
+    alerts().iter().map(of).collect()
+}
+
+/// The metrics an expression names, without what histograms add to theirs.
+fn metrics(expression: &str) -> BTreeSet<String> {
+    let words = expression
+        .split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
+    let ours = words.filter(|word| word.starts_with("function_runner_"));
+    ours.map(|word| {
+        let base = ["_bucket", "_sum", "_count"]
+            .iter()
+            .find_map(|suffix| word.strip_suffix(suffix));
+        base.unwrap_or(word).to_owned()
+    })
+    .collect()
+}
+
+#[test]
+fn the_dashboard_shows_every_metric_there_is_and_no_other() {
+    let shown: BTreeSet<_> = drawn().iter().flat_map(|line| metrics(line)).collect();
+    assert_eq!(shown, documented());
+}
+
+#[test]
+fn alerts_rest_on_metrics_that_exist() {
+    let known = documented();
+    for expression in alert_expressions() {
+        let named = metrics(&expression);
+        assert!(named.is_subset(&known), "{named:?}");
+        assert!(
+            !named.is_empty() || expression.contains(FOREIGN),
+            "{expression}"
+        );
+    }
+}
+
+#[test]
+fn every_alert_says_what_happens_and_what_to_do() {
+    for alert in alerts() {
+        for part in ["summary", "description"] {
+            assert!(alert["annotations"][part].is_string(), "{alert}");
+        }
+        let severity = alert["labels"]["severity"].as_str();
+        assert!(matches!(severity, Some("critical" | "warning")), "{alert}");
+    }
+}
+
+#[test]
+fn prometheus_understands_every_expression() {
+    let expressions: Vec<_> = drawn()
+        .iter()
+        .map(|line| line.replace("$__rate_interval", "5m"))
+        .chain(alert_expressions())
+        .collect();
+    let build = root().join("tests/tools/build");
+    let found = Command::new(build)
+        .args(["--path", "promql"])
+        .output()
+        .unwrap();
+    let says = String::from_utf8_lossy(&found.stderr);
+    assert!(found.status.success(), "{says}");
+    let program = String::from_utf8(found.stdout).unwrap();
+    let mut parser = Command::new(program.trim())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let input = serde_json::to_vec(&expressions).unwrap();
+    parser.stdin.take().unwrap().write_all(&input).unwrap();
+    let output = parser.wait_with_output().unwrap();
+    let says = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{says}");
+    assert_eq!(says.trim(), format!("{} expressions", expressions.len()));
+}

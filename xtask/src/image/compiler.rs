@@ -1,0 +1,103 @@
+//! The C compiler of programs that carry C: the TLS library of the runner does.
+//!
+//! Zig has one compiler for all targets and the headers of musl, so nothing of this machine gets
+//! into the objects.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, bail, ensure};
+
+/// The variables that make cargo's build scripts use it for a target such as
+/// `x86_64-unknown-linux-musl`.
+pub(crate) fn variables(
+    root: &Path,
+    triple: &str,
+) -> anyhow::Result<impl Iterator<Item = (String, OsString)>> {
+    let zig = zig(root)?;
+    let directory = root.join("target/image/compilers").join(triple);
+    fs::create_dir_all(&directory).context("cannot make target/image/compilers")?;
+    let compiler = script(&directory.join("cc"), &compiler(&zig, triple))?;
+    let archiver = script(
+        &directory.join("ar"),
+        &format!("#!/bin/sh\nexec '{zig}' ar \"$@\"\n"),
+    )?;
+    let of_target = triple.replace('-', "_");
+    let named = [("CC", compiler), ("AR", archiver)];
+    Ok(named
+        .into_iter()
+        .map(move |(name, path)| (format!("{name}_{of_target}"), path.into_os_string())))
+}
+
+/// Leaves out the target that the caller adds in words zig does not know, and the checks that zig
+/// adds to unoptimised code, which need a library of their own.
+fn compiler(zig: &str, triple: &str) -> String {
+    let target = triple.replace("-unknown-", "-");
+    format!(
+        r#"#!/bin/sh
+for word in "$@"; do
+  shift
+  case $word in --target=*) ;; *) set -- "$@" "$word" ;; esac
+done
+exec '{zig}' cc -target {target} -fno-sanitize=undefined "$@"
+"#
+    )
+}
+
+fn zig(root: &Path) -> anyhow::Result<String> {
+    let output = Command::new(root.join("scripts/tools"))
+        .arg("zig")
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run scripts/tools")?;
+    if !output.status.success() {
+        bail!("there is no C compiler for the image");
+    }
+    let path = String::from_utf8(output.stdout)?.trim().to_owned();
+    ensure!(!path.contains('\''), "a path holds a quote: {path}");
+    Ok(path)
+}
+
+/// Written only when it differs: a newer compiler would have everything built again.
+fn script(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
+    if fs::read(path).ok().as_deref() != Some(text.as_bytes()) {
+        let fresh = path.with_extension("new");
+        fs::write(&fresh, text)
+            .and_then(|()| fs::set_permissions(&fresh, PermissionsExt::from_mode(0o755)))
+            .and_then(|()| fs::rename(&fresh, path))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compiler_gets_the_target_in_its_own_words_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = compiler("/bin/echo", "aarch64-unknown-linux-musl");
+        let program = script(&directory.path().join("cc"), &text).unwrap();
+        let output = Command::new(program)
+            .args([
+                "-c",
+                "--target=aarch64-unknown-linux-musl",
+                "a b.c",
+                "-o",
+                "x",
+            ])
+            .output()
+            .unwrap();
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            "cc -target aarch64-linux-musl -fno-sanitize=undefined -c a b.c -o x\n"
+        );
+    }
+}
