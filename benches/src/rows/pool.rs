@@ -57,7 +57,8 @@ impl Load {
             max_pods: PODS,
             ..Settings::default()
         };
-        let digest = Digest::parse(&format!("sha256:{:064x}", 1))?;
+        let digest = format!("sha256:{:064x}", 1);
+        let digest = Digest::parse(&digest).map_err(anyhow::Error::msg)?;
         let mut functions = Vec::new();
         for number in 0..FUNCTIONS {
             let image: ImageReference = format!("ghcr.io/example/fn-{number}:v1").parse()?;

@@ -12,13 +12,16 @@ mod deadline;
 mod evaluations;
 mod health;
 mod lifecycle;
+mod listen;
 mod metrics;
 mod request_id;
 mod server;
+mod signals;
 mod status;
 
 pub use health::Health;
 pub use lifecycle::Lifecycle;
+pub use listen::ListenAt;
 #[cfg(feature = "tls")]
 pub use server::Tls;
 pub use server::{Server, ServerError, ServerOptions};
