@@ -7,14 +7,20 @@ mod origin;
 mod publish;
 mod roots;
 mod runner;
+mod sbom;
 mod wrapper;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use runner_core::ImageReference;
+use runner_image::Index;
 
 use binary::{Architecture, DEVELOPMENT, Program, Source};
+use origin::Origin;
+
+/// Latency before size.
+const RUNNER_PROFILE: &str = "release";
 
 /// The wrapper sits in every function pod: small before everything but latency.
 const WRAPPER_PROFILE: &str = "tiny";
@@ -26,6 +32,8 @@ pub(crate) enum Image {
     Runner(RunnerArguments),
     /// The image that brings the wrapper into function pods: one static binary under three names.
     Wrapper(Destination),
+    /// Both, as layouts in target/images.
+    All,
 }
 
 /// What is to be known of the runner's image.
@@ -34,7 +42,7 @@ pub(crate) struct RunnerArguments {
     #[command(flatten)]
     destination: Destination,
     /// Profile to build the runner with; `dev` is quick to build, large and slow.
-    #[arg(long, value_name = "PROFILE", default_value = "release")]
+    #[arg(long, value_name = "PROFILE", default_value = RUNNER_PROFILE)]
     profile: String,
 }
 
@@ -62,20 +70,13 @@ pub(crate) struct Destination {
 
 impl Image {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let origin = origin::Origin::of_checkout()?;
+        let origin = Origin::of_checkout()?;
         match self {
-            Self::Runner(arguments) => {
-                let destination = &arguments.destination;
-                let programs = destination.each(|architecture| arguments.programs(architecture))?;
-                let limited = arguments.profile != DEVELOPMENT;
-                let index = runner::index(&programs, &origin, limited)?;
-                publish::publish(runner::TITLE, &index, destination)
-            }
-            Self::Wrapper(destination) => {
-                let programs =
-                    destination.each(|architecture| destination.wrapper(architecture))?;
-                let index = wrapper::index(&programs, &origin)?;
-                publish::publish(wrapper::TITLE, &index, &destination)
+            Self::Runner(arguments) => arguments.run(&origin),
+            Self::Wrapper(destination) => destination.pack_wrapper(&origin),
+            Self::All => {
+                Destination::default().pack_wrapper(&origin)?;
+                RunnerArguments::default().run(&origin)
             }
         }
     }
@@ -83,7 +84,25 @@ impl Image {
 
 // === impl RunnerArguments ===
 
+impl Default for RunnerArguments {
+    fn default() -> Self {
+        Self {
+            destination: Destination::default(),
+            profile: RUNNER_PROFILE.to_owned(),
+        }
+    }
+}
+
 impl RunnerArguments {
+    fn run(&self, origin: &Origin) -> anyhow::Result<()> {
+        let programs = self.destination.each(|machine| self.programs(machine))?;
+        let limited = self.profile != DEVELOPMENT;
+        let index = runner::index(&programs, origin, limited)?;
+        let parts = ["function-runner", "wrapper-server"];
+        self.destination
+            .publish(runner::TITLE, &parts, &index, origin)
+    }
+
     fn programs(&self, architecture: Architecture) -> anyhow::Result<runner::Programs> {
         let runner = Source {
             name: "function-runner",
@@ -100,7 +119,37 @@ impl RunnerArguments {
 
 // === impl Destination ===
 
+impl Default for Destination {
+    fn default() -> Self {
+        Self {
+            out: None,
+            push: None,
+            insecure_registry: Vec::new(),
+            binaries: None,
+            architectures: vec![Architecture::Amd64, Architecture::Arm64],
+        }
+    }
+}
+
 impl Destination {
+    fn pack_wrapper(&self, origin: &Origin) -> anyhow::Result<()> {
+        let programs = self.each(|machine| self.wrapper(machine))?;
+        let index = wrapper::index(&programs, origin)?;
+        self.publish(wrapper::TITLE, &["wrapper-server"], &index, origin)
+    }
+
+    /// Writes the image, and beside it what it is made of.
+    fn publish(
+        &self,
+        name: &str,
+        parts: &[&str],
+        index: &Index,
+        origin: &Origin,
+    ) -> anyhow::Result<()> {
+        let sbom = sbom::document(name, parts, &self.architectures, origin)?;
+        publish::publish(name, index, &sbom, self)
+    }
+
     fn each<T>(&self, of: impl Fn(Architecture) -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
         self.architectures.iter().copied().map(of).collect()
     }

@@ -26,6 +26,9 @@ use crate::{
 /// Of longer logs the middle is cut out.
 const LOG_LIMIT: usize = 4 << 20;
 
+/// Once draining, this long for every client to hear of it and call elsewhere.
+const GOODBYE: Duration = Duration::from_secs(1);
+
 /// Serves until a signal ends it.
 pub(crate) fn run(flags: Flags) -> Result<()> {
     // One provider for everything that speaks TLS; a second call would be a bug, not a user's error.
@@ -127,12 +130,15 @@ fn ready_when_in_step(lifecycle: Lifecycle, cluster: Option<&Cluster>) {
     });
 }
 
-/// The pods stay for the successor; what runs in them is finished.
+/// The pods stay for the successor; what runs in them is finished, and so is what callers send
+/// before they hear that we are going.
 fn drain_with(lifecycle: &Lifecycle, pods: Pod, grace: Duration) {
     let lifecycle = lifecycle.clone();
     tokio::spawn(async move {
         lifecycle.draining().await;
-        pods.drain(grace);
+        let goodbye = GOODBYE.min(grace);
+        tokio::time::sleep(goodbye).await;
+        pods.drain(grace.saturating_sub(goodbye));
     });
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{eval, failure::Failure, functions, image, status};
+use crate::{doctor, eval, failure::Failure, functions, image, status};
 
 /// Run KRM functions over packages of Kubernetes resources.
 #[derive(Debug, Parser)]
@@ -14,6 +14,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    // Its many flags are boxed away from the small commands.
+    Doctor(Box<doctor::Doctor>),
     Eval(eval::Eval),
     Functions(functions::Functions),
     Image(image::Image),
@@ -29,6 +31,7 @@ impl Cli {
     /// With what to say and which code to exit with.
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
+            Command::Doctor(doctor) => doctor.run(),
             Command::Eval(eval) => eval.run(),
             Command::Functions(functions) => functions.run(),
             Command::Image(image) => image.run(),

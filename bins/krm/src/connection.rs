@@ -19,6 +19,8 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
+pub use tls::Tls;
+
 use crate::failure::Failure;
 
 /// Where a function runner is.
@@ -30,7 +32,7 @@ pub struct Server {
     address: String,
 
     #[command(flatten)]
-    tls: tls::Tls,
+    tls: Tls,
 }
 
 /// How to evaluate at a function runner.
@@ -107,6 +109,12 @@ impl Connection {
 // === impl Server ===
 
 impl Server {
+    /// The one at an address.
+    #[must_use]
+    pub fn at(address: String, tls: Tls) -> Self {
+        Self { address, tls }
+    }
+
     /// As it was given.
     #[must_use]
     pub fn address(&self) -> &str {

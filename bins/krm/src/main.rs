@@ -2,6 +2,7 @@
 
 mod cli;
 mod connection;
+mod doctor;
 mod eval;
 mod failure;
 mod functions;

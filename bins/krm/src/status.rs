@@ -13,7 +13,10 @@ use clap::{Args, ValueEnum};
 use runner_proto::runner_status::{
     GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
 };
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::{MissedTickBehavior, interval, timeout},
+};
 use tonic::{Code, Status as GrpcStatus, transport::Channel};
 
 use crate::{
@@ -103,11 +106,13 @@ impl Status {
             Format::Table if io::stdout().is_terminal() => Screen::terminal(),
             _ => Screen::appending(),
         };
+        let unheard = |error| Failure::failed(format!("cannot watch for Ctrl-C: {error}"));
+        // Either way of ending it gives the terminal its cursor back.
+        let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
         let outcome = tokio::select! {
             biased;
-            ended = tokio::signal::ctrl_c() => {
-                ended.map_err(|error| Failure::failed(format!("cannot watch for Ctrl-C: {error}")))
-            }
+            ended = tokio::signal::ctrl_c() => ended.map_err(unheard),
+            _ = terminated.recv() => Ok(()),
             outcome = self.repeat(&mut screen) => outcome,
         };
         written(screen.leave(&mut io::stdout())).and(outcome)

@@ -134,8 +134,10 @@ impl ImageBuilder {
         let manifest = serde_json::to_vec(&Manifest {
             schema_version: 2,
             media_type: self.flavour.manifest(),
+            artifact_type: None,
             config: Descriptor::of(&config),
             layers: layers.iter().map(Descriptor::of).collect(),
+            subject: None,
             annotations: &self.annotations,
         })?;
         let manifest = Blob::new(self.flavour.manifest(), manifest);

@@ -13,6 +13,7 @@
 //!
 //! Nothing here talks to a registry or knows what the images are for.
 
+mod attachment;
 mod blob;
 mod image;
 mod index;
@@ -21,6 +22,7 @@ mod layout;
 mod spec;
 mod tree;
 
+pub use attachment::Attachment;
 pub use blob::{Blob, Flavour};
 pub use image::{Image, ImageBuilder};
 pub use index::Index;

@@ -63,8 +63,12 @@ pub(crate) struct RootFs<'a> {
 pub(crate) struct Manifest<'a> {
     pub(crate) schema_version: u32,
     pub(crate) media_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) artifact_type: Option<&'static str>,
     pub(crate) config: Descriptor<'a>,
     pub(crate) layers: Vec<Descriptor<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subject: Option<Descriptor<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) annotations: &'a BTreeMap<String, String>,
 }
@@ -85,6 +89,8 @@ pub(crate) struct Descriptor<'a> {
     pub(crate) media_type: &'static str,
     pub(crate) digest: &'a str,
     pub(crate) size: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) artifact_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) platform: Option<&'a Platform>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -113,6 +119,7 @@ impl<'a> Descriptor<'a> {
             media_type: blob.media_type(),
             digest: blob.digest(),
             size: blob.bytes().len(),
+            artifact_type: None,
             platform: None,
             annotations: BTreeMap::new(),
         }

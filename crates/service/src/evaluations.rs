@@ -138,7 +138,9 @@ impl Evaluations {
     }
 
     async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluationError> {
-        if self.lifecycle.phase() >= Phase::Draining {
+        // Who calls while we drain has not yet heard our goodbye, which is on its way to every
+        // connection: refusing would fail a call for being sent a moment too early.
+        if self.lifecycle.phase() >= Phase::Stopping {
             return Err(draining());
         }
         // A bug in one evaluation must not take the connection, and with it everyone else, down.

@@ -45,6 +45,9 @@ pub enum TelemetryError {
         /// What the exporter said.
         reason: String,
     },
+    /// A collector is to be reached with TLS, and TLS cannot be set up.
+    #[error("cannot set up TLS with the collector: {0}")]
+    Tls(String),
     /// This process has a tracing subscriber already.
     #[error("telemetry is already running in this process")]
     AlreadyInstalled,

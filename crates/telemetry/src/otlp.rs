@@ -1,46 +1,63 @@
-//! Exporters towards an OTLP collector over gRPC.
+//! Exporters towards an OTLP collector, over HTTP or gRPC.
 //!
 //! The SDK runs them on threads of its own behind bounded queues, so a collector that is slow or
-//! gone costs spans and nothing else.
+//! gone costs spans and nothing else. Connections belong to the process's runtime all the same:
+//! the SDK's threads have none.
 
-use opentelemetry_otlp::{MetricExporter, SpanExporter, WithExportConfig, WithTonicConfig};
-use tokio::runtime::Handle;
-use tonic::transport::{Channel, Endpoint};
+mod grpc;
+mod http;
+#[cfg(feature = "tls")]
+mod tls;
 
-use crate::{TelemetryError, settings::Collector};
+use opentelemetry_otlp::{
+    ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig,
+    WithTonicConfig,
+};
+
+use crate::{
+    TelemetryError,
+    settings::{Collector, Protocol},
+};
 
 pub(crate) fn metric_exporter(collector: &Collector) -> Result<MetricExporter, TelemetryError> {
-    MetricExporter::builder()
-        .with_tonic()
-        .with_channel(channel(collector)?)
-        .with_timeout(collector.timeout)
-        .build()
-        .map_err(|error| TelemetryError::Exporter {
-            signal: "metrics",
-            reason: error.to_string(),
-        })
+    match collector.protocol {
+        Protocol::Grpc => MetricExporter::builder()
+            .with_tonic()
+            .with_channel(grpc::channel(collector)?)
+            .with_timeout(collector.timeout)
+            .build(),
+        Protocol::HttpProtobuf => MetricExporter::builder()
+            .with_http()
+            .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
+            .with_endpoint(collector.endpoint.to_string())
+            .with_http_client(http::client(collector)?)
+            .with_timeout(collector.timeout)
+            .build(),
+    }
+    .map_err(|error| unusable("metrics", &error))
 }
 
 pub(crate) fn span_exporter(collector: &Collector) -> Result<SpanExporter, TelemetryError> {
-    SpanExporter::builder()
-        .with_tonic()
-        .with_channel(channel(collector)?)
-        .with_timeout(collector.timeout)
-        .build()
-        .map_err(|error| TelemetryError::Exporter {
-            signal: "traces",
-            reason: error.to_string(),
-        })
+    match collector.protocol {
+        Protocol::Grpc => SpanExporter::builder()
+            .with_tonic()
+            .with_channel(grpc::channel(collector)?)
+            .with_timeout(collector.timeout)
+            .build(),
+        Protocol::HttpProtobuf => SpanExporter::builder()
+            .with_http()
+            .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
+            .with_endpoint(collector.endpoint.to_string())
+            .with_http_client(http::client(collector)?)
+            .with_timeout(collector.timeout)
+            .build(),
+    }
+    .map_err(|error| unusable("traces", &error))
 }
 
-/// A connection that is made when first used, and again after it broke.
-///
-/// Left alone, the exporter would wait for an address that swallows packets as long as the kernel
-/// does, minutes; the time limit for exporting does not cover connecting.
-fn channel(collector: &Collector) -> Result<Channel, TelemetryError> {
-    Handle::try_current().map_err(|_| TelemetryError::NoRuntime)?;
-    Ok(Endpoint::from(collector.endpoint.clone())
-        .timeout(collector.timeout)
-        .connect_timeout(collector.timeout)
-        .connect_lazy())
+fn unusable(signal: &'static str, error: &ExporterBuildError) -> TelemetryError {
+    TelemetryError::Exporter {
+        signal,
+        reason: error.to_string(),
+    }
 }

@@ -13,7 +13,9 @@ use crate::TelemetryError;
 use variables::Variables;
 
 #[cfg(feature = "otlp")]
-pub(crate) use collector::Collector;
+pub(crate) use collector::{Collector, Protocol};
+#[cfg(feature = "tls")]
+pub(crate) use collector::{Pem, TlsFiles};
 
 /// Everything the environment asks for.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ pub(crate) enum MetricsExporter {
         port: u16,
     },
     #[cfg(feature = "otlp")]
-    Otlp(Collector),
+    Otlp(Box<Collector>),
 }
 
 /// Where traces go.
@@ -44,7 +46,7 @@ pub(crate) enum MetricsExporter {
 pub(crate) enum TracesExporter {
     None,
     #[cfg(feature = "otlp")]
-    Otlp(Collector),
+    Otlp(Box<Collector>),
 }
 
 /// A way to carry a trace from process to process.
@@ -100,7 +102,7 @@ fn metrics(variables: &Variables<'_>) -> Result<MetricsExporter, TelemetryError>
         #[cfg(feature = "otlp")]
         Some("otlp") => {
             variables.positive("OTEL_METRIC_EXPORT_INTERVAL")?;
-            Ok(MetricsExporter::Otlp(Collector::of_metrics(variables)?))
+            Collector::of_metrics(variables).map(|to| MetricsExporter::Otlp(Box::new(to)))
         }
         Some(other) => {
             let mut allowed = Vec::new();
@@ -126,7 +128,7 @@ fn traces(variables: &Variables<'_>) -> Result<TracesExporter, TelemetryError> {
             ] {
                 variables.positive(variable)?;
             }
-            Ok(TracesExporter::Otlp(Collector::of_traces(variables)?))
+            Collector::of_traces(variables).map(|to| TracesExporter::Otlp(Box::new(to)))
         }
         Some(other) => {
             let mut allowed = Vec::new();

@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     process::Command,
 };
@@ -90,13 +90,13 @@ impl Deployment {
                 args.extend(flags.iter().cloned().map(Value::String));
             }
         }
-        self.apply_objects(&objects).await;
+        self.hand_in("apply", &objects).await;
     }
 
-    /// Applies objects as kubectl does.
-    pub async fn apply_objects(&self, objects: &[Value]) {
+    /// Gives objects to kubectl, to `apply` or to `create`.
+    pub async fn hand_in(&self, verb: &str, objects: &[Value]) {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        self.kubectl(&["apply", "-f", "-"], Some(&list.to_string()))
+        self.kubectl(&[verb, "-f", "-"], Some(&list.to_string()))
             .await;
     }
 
@@ -161,6 +161,22 @@ impl Deployment {
         let address = spec.cluster_ip.expect("a ClusterIP");
         let port = spec.ports.expect("ports").first().expect("a port").port;
         format!("{address}:{port}")
+    }
+
+    /// What its one replica counts, as Prometheus reads it.
+    pub async fn metrics(&self) -> String {
+        let pods: Api<Pod> = Api::namespaced(self.stage.client(), &self.namespace);
+        let list = pods.list(&ListParams::default()).await;
+        let pod = list.expect("pods can be listed").items.remove(0);
+        let address = pod.status.and_then(|status| status.pod_ip);
+        let address = format!("{}:9464", address.expect("the pod has an address"));
+        let mut stream = TcpStream::connect(address).await.expect("metrics");
+        let request = b"GET /metrics HTTP/1.0\r\n\r\n";
+        stream.write_all(request).await.expect("a request");
+        let mut text = String::new();
+        let read = stream.read_to_string(&mut text).await;
+        read.expect("an answer");
+        text
     }
 
     /// A way to the open registry for pods, for as long as the test runs.

@@ -7,6 +7,7 @@
 //!
 //! Without a cluster these tests fail and say how to start one; they are never skipped.
 
+mod account;
 mod define;
 pub mod deployment;
 mod evaluate;
@@ -18,6 +19,7 @@ mod runner;
 mod stage;
 mod wait;
 
+pub use account::{Account, config_map_of_runner, config_maps_of_runner};
 pub use define::define;
 pub use evaluate::{connect, evaluate, evaluate_within, resource_list};
 pub use fleet::{
@@ -26,6 +28,6 @@ pub use fleet::{
 };
 pub use load::Load;
 pub use pods::{FunctionPod, Injection};
-pub use runner::Runner;
+pub use runner::{Runner, free_port, program};
 pub use stage::{Stage, on_cluster, on_disturbed_cluster};
 pub use wait::{LIMIT, eventually};

@@ -2,19 +2,21 @@
 
 use std::{
     fs::{self, File},
-    net::{Ipv4Addr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Stdio,
 };
 
-use runner_proto::health::{
-    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+use runner_proto::{
+    health::{
+        HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+    },
+    runner_status::{
+        GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
+    },
 };
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::{
-    net::TcpStream,
-    process::{Child, Command},
-};
+use tokio::process::{Child, Command};
 
 use tonic::transport::Channel;
 
@@ -48,9 +50,8 @@ impl Runner {
         fs::create_dir(&functions).expect("a directory for functions");
         let log = scratch.path().join("log");
         let output = File::create(&log).expect("a log");
-        let port = free_port();
         let child = Command::new(program("function-runner"))
-            .arg(format!("--port={port}"))
+            .arg("--port=0")
             .arg(format!("--pod-namespace={}", stage.namespace()))
             .arg(format!("--functions={}", functions.display()))
             .args(flags)
@@ -66,7 +67,7 @@ impl Runner {
             .expect("the runner starts");
         let mut runner = Self {
             child,
-            port,
+            port: 0,
             log,
             _scratch: scratch,
         };
@@ -80,9 +81,8 @@ impl Runner {
                 "the runner ended ({ended:?}):\n{}",
                 runner.log()
             );
-            TcpStream::connect((Ipv4Addr::LOCALHOST, port))
-                .await
-                .is_ok()
+            runner.port = serving_port(&runner.log()).unwrap_or_default();
+            runner.port != 0
         })
         .await;
         runner
@@ -98,6 +98,15 @@ impl Runner {
             answer.is_ok_and(|answer| answer.into_inner().status() == ServingStatus::Serving)
         })
         .await;
+    }
+
+    /// What it says that it is doing.
+    pub async fn status(&self) -> GetStatusResponse {
+        let channel = Channel::from_shared(format!("http://{}", self.address()));
+        let channel = channel.expect("an address").connect_lazy();
+        let mut client = RunnerStatusClient::new(channel);
+        let answer = client.get_status(GetStatusRequest {}).await;
+        answer.expect("the runner tells").into_inner()
     }
 
     /// Host and port it listens on.
@@ -148,7 +157,8 @@ impl Drop for Runner {
 }
 
 /// A binary of this workspace, which lies beside the directory of this test's own program.
-fn program(name: &str) -> PathBuf {
+#[must_use]
+pub fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a program knows where it is");
     let target = own
         .parent()
@@ -163,7 +173,20 @@ fn program(name: &str) -> PathBuf {
     program
 }
 
-fn free_port() -> u16 {
+/// Where a runner says in its log that it listens. A port chosen for it beforehand might be taken
+/// by then.
+fn serving_port(log: &str) -> Option<u16> {
+    let line = log.lines().find(|line| line.contains("serving"))?;
+    let (_, address) = line.split_once("address")?;
+    let address = address.trim_start_matches(['=', '"', ':', ' ']);
+    let end = address.find(['"', ' ']).unwrap_or(address.len());
+    let address: SocketAddr = address.get(..end)?.parse().ok()?;
+    Some(address.port())
+}
+
+/// A port that nobody has at the moment.
+#[must_use]
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     listener.local_addr().expect("an address").port()
 }

@@ -11,7 +11,7 @@ use kube::{
     Api, ResourceExt,
     api::{ListParams, PostParams},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 const COUNT: &str = "functions/count";
 
@@ -62,7 +62,25 @@ fn a_fresh_installation_evaluates_for_pods_and_for_this_machine() {
         })
         .await;
         assert_eq!(phase.as_deref(), Some("Succeeded"));
-        assert_eq!(function_pods(&stage).await.len(), 1);
+
+        let made = function_pods(&stage).await;
+        assert_eq!(made.len(), 1);
+        let mounts = made[0].spec.as_ref().expect("a spec").volumes.as_ref();
+        let names: Vec<_> = mounts.into_iter().flatten().map(|it| &it.name).collect();
+        assert_eq!(names, ["wrapper-server-tools"], "no token is mounted");
+        assert!(
+            deployment.metrics().await.lines().any(|line| {
+                line.starts_with("function_runner_pods_announcements_total")
+                    && line.contains("accepted")
+                    && line.ends_with(" 1")
+            }),
+            "the pod called home: {}",
+            deployment.metrics().await
+        );
+        let log = deployment
+            .own(&["logs", "deployment/function-runner"])
+            .await;
+        assert!(!log.contains("orbidden"), "the Role suffices: {log}");
     });
 }
 
@@ -95,4 +113,111 @@ fn uids(pods: &[Pod]) -> Vec<Option<String>> {
     let mut uids: Vec<_> = pods.iter().map(ResourceExt::uid).collect();
     uids.sort();
     uids
+}
+
+/// A runner as Porch's manifests have it, of either generation, and nothing of ours.
+fn porchs_own(stage: &Stage, deployment: &Deployment, exec_probes: bool) -> Vec<Value> {
+    let namespace = deployment.namespace();
+    let check = if exec_probes {
+        json!({"exec": {"command": ["/home/nonroot/grpc-health-probe", "-addr", "localhost:9445"]}})
+    } else {
+        json!({"grpc": {"port": 9445}, "initialDelaySeconds": 1})
+    };
+    let pinned = |name| stage.bed().pinned_image(name).expect("it was pushed");
+    let labels = json!({"app": "function-runner"});
+    vec![
+        json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": "porch-fn-runner", "namespace": namespace},
+        }),
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "pod-cache-config", "namespace": namespace},
+            "data": {"pod-cache-config.yaml": format!("{}: 30m\n", stage.image(COUNT))},
+        }),
+        json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "function-runner", "namespace": namespace},
+            "spec": {"selector": labels, "ports": [{"port": 9445, "targetPort": 9445}]},
+        }),
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "function-runner", "namespace": namespace},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {
+                        "serviceAccountName": "porch-fn-runner",
+                        "containers": [{
+                            "name": "function-runner",
+                            "image": pinned("function-runner"),
+                            // No cluster: it has no permissions there, and is about to go.
+                            "command": ["/home/nonroot/server", "--functions=/home/nonroot/functions",
+                                        "--disable-runtimes=pod"],
+                            "env": [{"name": "WRAPPER_SERVER_IMAGE", "value": "old/wrapper:v1"}],
+                            "ports": [{"containerPort": 9445}],
+                            "readinessProbe": check,
+                            "livenessProbe": check,
+                            "volumeMounts": [{"name": "cache", "mountPath": "/pod-cache-config"}],
+                        }],
+                        "volumes": [{"name": "cache", "configMap": {"name": "pod-cache-config"}}],
+                    },
+                },
+            },
+        }),
+    ]
+}
+
+/// Porch's own runner, made by one of kubectl's verbs, then replaced by the overlay.
+async fn take_over(stage: &Stage, verb: &str, exec_probes: bool) {
+    let deployment = Deployment::prepare(stage).await;
+    let old = porchs_own(stage, &deployment, exec_probes);
+    deployment.hand_in(verb, &old).await;
+    deployment.rolled_out().await;
+    let address = deployment.address().await;
+    let uid = deployment.own(&["get", "deployment", "-o=jsonpath={.items[*].metadata.uid}"]);
+    let uid = uid.await;
+
+    deployment.apply("porch", &[]).await;
+    deployment.rolled_out().await;
+    assert_eq!(deployment.address().await, address, "clients need not know");
+    let now = deployment.own(&["get", "deployment", "-o=jsonpath={.items[*].metadata.uid}"]);
+    assert_eq!(now.await, uid, "no second deployment");
+    // Named by the ConfigMap that was there before.
+    eventually("a warm pod", async || function_pods(stage).await.len() == 1).await;
+    count(stage, &deployment).await;
+    assert_eq!(function_pods(stage).await.len(), 1);
+}
+
+#[test]
+fn the_overlay_takes_the_place_of_porchs_own_that_was_applied() {
+    on_cluster(async |stage| take_over(&stage, "apply", true).await);
+}
+
+#[test]
+fn the_overlay_takes_the_place_of_porchs_own_that_was_created() {
+    on_cluster(async |stage| take_over(&stage, "create", true).await);
+}
+
+#[test]
+fn the_overlay_takes_the_place_of_porchs_own_with_other_probes() {
+    on_cluster(async |stage| take_over(&stage, "create", false).await);
+}
+
+#[test]
+fn functions_run_under_the_restricted_level_where_their_images_allow_it() {
+    on_cluster(async |stage| {
+        let deployment = Deployment::install(&stage, "restricted", &[]).await;
+        let image = stage.image("functions/unprivileged");
+        let mut client = connect(&deployment.address().await).expect("an address");
+        let input = resource_list(&[], 1);
+        let answer = evaluate(&mut client, &image, input.clone()).await;
+        assert_eq!(answer.expect("it runs").resource_list, input.as_bytes());
+        // Its image names no user.
+        let refused = evaluate(&mut client, &stage.image(COUNT), input).await;
+        let refused = refused.expect_err("root is not admitted");
+        assert!(refused.message().contains("runAsNonRoot"), "{refused}");
+    });
 }

@@ -29,6 +29,21 @@ fn begin(stage: &Stage, runner: &Runner, seconds: &str) -> Call {
     })
 }
 
+/// A runner whose function has a pod, and the pod's container as the kubelet reports it. A call is
+/// then seen to be under way as soon as it is.
+async fn warm(stage: &Stage) -> (Runner, String) {
+    let runner = Runner::start_at_home(stage, &[]).await;
+    answered(begin(stage, &runner, "0")).await;
+    let mut container = None;
+    eventually("a running container", async || {
+        let pods = function_pods(stage).await;
+        container = pods.first().and_then(function_container);
+        container.is_some()
+    })
+    .await;
+    (runner, container.expect("it runs"))
+}
+
 async fn answered(call: Call) {
     let answer = call.await.expect("the caller does not panic");
     answer.expect("the caller has his answer");
@@ -37,7 +52,7 @@ async fn answered(call: Call) {
 #[test]
 fn a_call_whose_pod_is_removed_is_answered_by_another() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let (runner, _) = warm(&stage).await;
         let call = begin(&stage, &runner, "2");
         let (pod, _) = busy_pod(&stage, "sleep").await;
         remove_at_once(&stage, &pod).await;
@@ -50,7 +65,7 @@ fn a_call_whose_pod_is_removed_is_answered_by_another() {
 #[test]
 fn a_pod_that_is_asked_to_go_finishes_its_call() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let (runner, _) = warm(&stage).await;
         let call = begin(&stage, &runner, "3");
         let (pod, _) = busy_pod(&stage, "sleep").await;
         let deleted = stage
@@ -68,7 +83,7 @@ fn a_pod_that_is_asked_to_go_finishes_its_call() {
 #[test]
 fn a_call_whose_wrapper_is_killed_is_answered() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let (runner, _) = warm(&stage).await;
         let call = begin(&stage, &runner, "2");
         let (_, container) = busy_pod(&stage, "sleep").await;
         let killed = stage.bed().kill_in_container(&container, "wrapper-server");
@@ -81,8 +96,8 @@ fn a_call_whose_wrapper_is_killed_is_answered() {
 #[test]
 fn a_call_at_a_pod_that_stands_still_is_answered_by_another() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
-        let call = begin(&stage, &runner, "1");
+        let (runner, _) = warm(&stage).await;
+        let call = begin(&stage, &runner, "2");
         let (_, container) = busy_pod(&stage, "sleep").await;
         let fault = stage.bed().with_paused_container(&container);
         let fault = fault.expect("the container can be paused");
@@ -97,16 +112,7 @@ fn a_call_at_a_pod_that_stands_still_is_answered_by_another() {
 #[test]
 fn a_call_at_a_pod_without_network_is_answered_by_another() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
-        answered(begin(&stage, &runner, "0")).await;
-        let mut container = None;
-        eventually("a running container", async || {
-            let pods = function_pods(&stage).await;
-            container = pods.first().and_then(function_container);
-            container.is_some()
-        })
-        .await;
-        let container = container.expect("it runs");
+        let (runner, container) = warm(&stage).await;
         let fault = stage.bed().with_cut_network(&container);
         let fault = fault.expect("the network can be cut");
         let begun = Instant::now();

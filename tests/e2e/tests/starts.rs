@@ -3,11 +3,14 @@
 use std::time::{Duration, Instant};
 
 use e2e::{
-    HOME, LIMIT, Runner, Stage, connect, evaluate, eventually, function_pods, on_cluster,
+    Account, HOME, LIMIT, Runner, Stage, connect, evaluate, eventually, function_pods, on_cluster,
     remove_at_once, resource_list, store_template,
 };
 use futures::{StreamExt, TryStreamExt};
-use k8s_openapi::api::core::v1::{ContainerStateWaiting, Pod, ResourceQuota};
+use k8s_openapi::api::{
+    core::v1::{ContainerStateWaiting, Pod, ResourceQuota},
+    rbac::v1::Role,
+};
 use kube::{
     api::{DeleteParams, PostParams},
     runtime::{WatchStreamExt, watcher},
@@ -19,11 +22,17 @@ use testbed::faults::Pace;
 /// How long after a pod shows that it cannot start its callers may be left waiting.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// Calls until it is answered, and says when.
+/// Calls, and says when the failure came. A pod that was removed may answer a last time.
 async fn failure(runner: &Runner, image: &str) -> (EvaluationError, Instant) {
     let mut client = connect(&runner.address()).expect("an address");
-    let answer = evaluate(&mut client, image, resource_list(&[], 1)).await;
-    let status = answer.expect_err("the pod cannot start");
+    let mut failed = None;
+    eventually("a failed start", async || {
+        let answer = evaluate(&mut client, image, resource_list(&[], 1)).await;
+        failed = answer.err();
+        failed.is_some()
+    })
+    .await;
+    let status = failed.expect("it failed");
     assert_eq!(status.code(), tonic::Code::Unavailable, "{status}");
     (runner_proto::status::decode(&status), Instant::now())
 }
@@ -168,6 +177,31 @@ fn a_pod_that_no_node_takes_fails_the_call_in_the_schedulers_words() {
         assert_eq!(error.reason(), Reason::PodStartFailed, "{error}");
         assert!(error.message().contains("Unschedulable"), "{error}");
         assert!(error.message().contains(&message), "{message} in {error}");
+    });
+}
+
+#[test]
+fn a_missing_permission_fails_the_call_at_once() {
+    on_cluster(async |stage| {
+        let account = Account::create(&stage).await;
+        let roles = stage.api::<Role>();
+        let mut role = roles.get("function-runner").await.expect("its role");
+        for rule in role.rules.iter_mut().flatten() {
+            if rule.resources.iter().flatten().any(|it| it == "pods") {
+                rule.verbs.retain(|verb| verb != "create");
+            }
+        }
+        let options = PostParams::default();
+        let replaced = roles.replace("function-runner", &options, &role).await;
+        replaced.expect("the role can be changed");
+        let kubeconfig = [("KUBECONFIG", account.kubeconfig())];
+        let runner = Runner::start_in(&stage, &HOME, &kubeconfig).await;
+        let begun = Instant::now();
+        let (error, told) = failure(&runner, &stage.image("functions/count")).await;
+        assert!(told.duration_since(begun) < PROMPT, "{error}");
+        assert_eq!(error.reason(), Reason::PodStartFailed, "{error}");
+        let quoted = "cannot create resource \"pods\"";
+        assert!(error.message().contains(quoted), "{error}");
     });
 }
 

@@ -87,6 +87,7 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     let tree = Tree::new().file("callers", 0o755, programs::foreign_tool("callers")?)?;
     let functions = [
         ("tools/callers", image(&tree, &["/callers"])?),
+        ("functions/unprivileged", unprivileged()?),
         ("functions/annotate", annotate),
         ("functions/cat", cat),
         ("functions/set-label", set_label),
@@ -167,6 +168,19 @@ fn bad() -> Result<Vec<(&'static str, Image)>> {
         ),
         ("bad/wrong-architecture", foreign()?),
     ])
+}
+
+/// A function whose image names a user other than root, by number.
+fn unprivileged() -> Result<Image> {
+    let config = Config {
+        user: "10001".to_owned(),
+        entrypoint: vec!["/bin/cat".to_owned()],
+        ..Config::default()
+    };
+    Ok(Image::builder(Platform::linux(architecture()))
+        .config(config)
+        .layer(&programs::busybox()?)?
+        .build()?)
 }
 
 fn foreign() -> Result<Image> {

@@ -46,6 +46,11 @@ impl Origin {
         }
     }
 
+    /// The version of everything here.
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
     /// The time as the specification writes it.
     pub(crate) fn created(&self) -> String {
         let time = UNIX_EPOCH + Duration::from_secs(self.seconds);

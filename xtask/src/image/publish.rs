@@ -1,17 +1,24 @@
 //! Writes a finished image where it should go.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use anyhow::Context;
 use runner_core::{Digest, ImageReference};
-use runner_image::{Blob, Index};
+use runner_image::{Attachment, Blob, Index};
 use runner_registry::{Options, Registry};
+use serde_json::Value;
 
 use super::{Destination, binary::root};
 
+const CYCLONE_DX: &str = "application/vnd.cyclonedx+json";
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(crate) fn publish(name: &str, index: &Index, to: &Destination) -> anyhow::Result<()> {
+pub(crate) fn publish(
+    name: &str,
+    index: &Index,
+    sbom: &Value,
+    to: &Destination,
+) -> anyhow::Result<()> {
     let tag = to
         .push
         .as_ref()
@@ -22,6 +29,9 @@ pub(crate) fn publish(name: &str, index: &Index, to: &Destination) -> anyhow::Re
         None => root()?.join("target/images").join(name),
     };
     index.write_layout(&directory, tag)?;
+    let sbom = format!("{sbom:#}\n");
+    let beside = directory.with_added_extension("cdx.json");
+    fs::write(&beside, &sbom).with_context(|| format!("cannot write {}", beside.display()))?;
     for image in index.images() {
         println!(
             "{:>9} bytes  {}",
@@ -39,14 +49,19 @@ pub(crate) fn publish(name: &str, index: &Index, to: &Destination) -> anyhow::Re
             .enable_all()
             .build()?;
         runtime
-            .block_on(push(index, image, &to.insecure_registry))
+            .block_on(push(index, sbom, image, &to.insecure_registry))
             .with_context(|| format!("cannot push {image}"))?;
         println!("{image}@{}", index.document().digest());
     }
     Ok(())
 }
 
-async fn push(index: &Index, to: &ImageReference, insecure: &[String]) -> anyhow::Result<()> {
+async fn push(
+    index: &Index,
+    sbom: String,
+    to: &ImageReference,
+    insecure: &[String],
+) -> anyhow::Result<()> {
     let registry = Registry::new(Options {
         insecure_registries: insecure.to_vec(),
         request_timeout: UPLOAD_TIMEOUT,
@@ -65,7 +80,27 @@ async fn push(index: &Index, to: &ImageReference, insecure: &[String]) -> anyhow
         )
         .await?;
     }
-    push_manifest(&registry, to, index.document()).await
+    push_manifest(&registry, to, index.document()).await?;
+    attach(&registry, index, sbom, to).await
+}
+
+/// Stores what the image is made of where scanners look for it.
+async fn attach(
+    registry: &Registry,
+    index: &Index,
+    sbom: String,
+    to: &ImageReference,
+) -> anyhow::Result<()> {
+    let attachment = Attachment::new(index.document(), CYCLONE_DX, sbom)?;
+    for blob in attachment.blobs() {
+        registry
+            .push_blob(to, &digest(blob)?, blob.bytes().clone())
+            .await?;
+    }
+    let manifest = attachment.manifest();
+    push_manifest(registry, &to.at_digest(digest(manifest)?), manifest).await?;
+    let (tag, list) = attachment.fallback();
+    push_manifest(registry, &to.at_tag(&tag), list).await
 }
 
 async fn push_manifest(

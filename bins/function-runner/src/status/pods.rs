@@ -180,3 +180,6 @@ fn state(state: PodState) -> pod::State {
         PodState::Deleting => pod::State::Deleting,
     }
 }
+
+#[cfg(test)]
+mod tests;

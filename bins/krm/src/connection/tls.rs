@@ -11,7 +11,8 @@ use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 use crate::failure::Failure;
 
 /// The files of a connection that is encrypted.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Connection")]
 pub struct Tls {
     /// Encrypt the connection; the other TLS flags imply it
     #[arg(long)]

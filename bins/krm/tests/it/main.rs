@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod doctor;
 mod eval_failures;
 mod eval_in_place;
 mod eval_pipes;

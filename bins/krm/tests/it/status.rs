@@ -120,10 +120,10 @@ impl Watching {
         }
     }
 
-    /// How it ends when Ctrl-C is pressed.
-    fn interrupt(mut self) -> Option<i32> {
+    /// How it ends when it is told to.
+    fn end(mut self, signal: Signal) -> Option<i32> {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, Signal::INT).unwrap();
+        kill_process(pid, signal).unwrap();
         self.child.wait().unwrap().code()
     }
 }
@@ -165,7 +165,7 @@ fn a_watch_outlives_its_runner_and_ends_with_ctrl_c() {
     assert!(trouble.contains(&address.to_string()), "{trouble}");
     let _again = Reporting::start_at(address);
     watching.says("function-runner 9.9.9");
-    assert_eq!(watching.interrupt(), Some(0));
+    assert_eq!(watching.end(Signal::INT), Some(0));
 }
 
 #[test]
@@ -179,6 +179,7 @@ fn a_watch_for_programs_is_a_document_a_line() {
     drop(runner);
     let trouble: serde_json::Value = serde_json::from_str(&watching.says("error")).unwrap();
     assert!(trouble["error"].is_string(), "{trouble}");
+    assert_eq!(watching.end(Signal::TERM), Some(0));
 }
 
 #[test]

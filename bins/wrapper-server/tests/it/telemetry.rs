@@ -65,6 +65,7 @@ fn an_evaluation_joins_its_callers_trace() {
         let mut wrapper = Setup::script("cat")
             .env("OTEL_TRACES_EXPORTER", "otlp")
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.endpoint())
+            .env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
             .start()
             .await;
         let endpoint = Endpoint::from_shared(format!("http://{}", wrapper.address)).unwrap();

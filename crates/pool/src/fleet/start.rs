@@ -189,10 +189,24 @@ impl Fleet {
     /// A pod is ready for work.
     pub(crate) fn open(&mut self, key: super::PodKey, step: &mut Step<'_>) {
         let Some(at) = self.index(key) else { return };
-        self.pods[at].enter(Life::Ready, step.now);
-        self.pods[at].waits_for = None;
+        self.become_ready(at, step);
         self.plan(at, step);
         self.settle(step);
+    }
+
+    /// A pod is ready, and is given what waits before anybody asks whether it may go: its start may
+    /// have taken longer than its TTL. That it started is its first use, by whoever asked for it.
+    pub(crate) fn become_ready(&mut self, at: usize, step: &mut Step<'_>) {
+        let pod = &mut self.pods[at];
+        let started = pod.is_starting();
+        pod.enter(Life::Ready, step.now);
+        pod.waits_for = None;
+        if started && pod.last_used.is_some() {
+            self.touch(at, step);
+        } else if started {
+            pod.foreign_use = Some(step.now);
+        }
+        self.dispatch(step);
     }
 
     /// A pod lost a call or turned unready: it gets no work until it answers a probe.

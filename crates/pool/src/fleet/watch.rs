@@ -86,8 +86,7 @@ impl Fleet {
         let pod = &mut self.pods[at];
         let news = !std::mem::replace(&mut pod.watch_ready, true);
         if news && !matches!(pod.life, Life::Ready | Life::Failed) {
-            pod.enter(Life::Ready, step.now);
-            pod.waits_for = None;
+            self.become_ready(at, step);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use aws_lc_rs::{constant_time::verify_slices_are_equal, rand};
-use runner_pool::{Attempt, Uid};
+use runner_pool::Uid;
 use runner_proto::announce::{
     AnnounceRequest, AnnounceResponse,
     announcements_server::{Announcements, AnnouncementsServer},
@@ -31,13 +31,23 @@ pub struct Announcing {
 
 /// The one-time token of one attempt to start a pod.
 pub(super) struct Token {
-    pub(super) attempt: Attempt,
     secret: String,
     /// The pod it was given to, once the API server has named it.
     pub(super) pod: Option<Uid>,
     /// An announcement that came before the API server's answer.
     pub(super) early: Option<IpAddr>,
     used: bool,
+}
+
+/// What an announcement is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// The pod was waited for.
+    Accepted,
+    /// It is true, but the pod was found before: the watch may win the race.
+    Late,
+    /// It is nobody's, or was made before.
+    Refused,
 }
 
 struct Door {
@@ -62,11 +72,10 @@ pub(super) async fn serve(listener: TcpListener, messages: mpsc::UnboundedSender
 
 impl Token {
     /// None where the system has no randomness to give.
-    pub(super) fn new(attempt: Attempt) -> Option<Self> {
+    pub(super) fn new() -> Option<Self> {
         let mut bytes = [0; TOKEN_BYTES];
         rand::fill(&mut bytes).ok()?;
         Some(Self {
-            attempt,
             secret: hex::encode(bytes),
             pod: None,
             early: None,
@@ -123,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_token_is_good_once_and_only_as_it_is() {
-        let mut token = Token::new(Attempt(1)).unwrap();
+        let mut token = Token::new().unwrap();
         let secret = token.secret().to_owned();
         assert!(!token.redeem(""));
         assert!(!token.redeem(&secret[1..]));
@@ -133,7 +142,7 @@ mod tests {
 
     #[test]
     fn no_two_tokens_are_alike() {
-        let new = || Token::new(Attempt(1)).unwrap().secret().to_owned();
+        let new = || Token::new().unwrap().secret().to_owned();
         assert_ne!(new(), new());
     }
 }

@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{
     PodOptions, Tracing, announce,
-    announce::Token,
+    announce::{Heard, Token},
     connection::Connect,
     create::Creator,
     functions::Functions,
@@ -57,7 +57,7 @@ pub(super) struct Driver {
     tokens: HashMap<PodName, Token>,
     /// Pods that the API server was asked for and has not answered about.
     asked: HashMap<PodName, Start>,
-    /// Announcements that nobody waited for.
+    /// Announcements that were nobody's or made before.
     refused: u64,
     /// Images that cannot be kept warm, and why.
     cold: BTreeMap<String, String>,
@@ -218,10 +218,12 @@ impl Driver {
                 address,
                 reply,
             } => {
-                let accepted = self.announced(&slot.into(), &token, address);
-                self.metrics.announcement(accepted);
-                self.refused += u64::from(!accepted);
-                let _ = reply.send(accepted);
+                let slot = PodName::from(slot);
+                let heard = self.announced(&slot, &token, address);
+                tracing::debug!(%slot, %address, ?heard, "an announcement");
+                self.metrics.announcement(heard);
+                self.refused += u64::from(heard == Heard::Refused);
+                let _ = reply.send(heard == Heard::Accepted);
             }
             Message::Knocked(uid) => self.knocked(&uid),
             Message::Probed {

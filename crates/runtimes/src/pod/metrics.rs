@@ -8,7 +8,7 @@ use opentelemetry::{
 };
 use runner_pool::{Leave, PodState, Snapshot};
 
-use super::start::Phase;
+use super::{announce::Heard, start::Phase};
 
 pub(super) struct Metrics {
     created: Counter<u64>,
@@ -95,8 +95,12 @@ impl Metrics {
         self.lost.add(1, &[]);
     }
 
-    pub(super) fn announcement(&self, accepted: bool) {
-        let outcome = if accepted { "accepted" } else { "refused" };
+    pub(super) fn announcement(&self, heard: Heard) {
+        let outcome = match heard {
+            Heard::Accepted => "accepted",
+            Heard::Late => "late",
+            Heard::Refused => "refused",
+        };
         self.announcements
             .add(1, &[KeyValue::new("outcome", outcome)]);
     }

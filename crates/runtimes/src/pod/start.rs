@@ -46,12 +46,12 @@ pub(super) struct Start {
     phases: StartPhases,
     /// Whether a request waits for it, whose answer then is the last step.
     awaited: bool,
-    span: Span,
+    /// Open until the pod is ready.
+    span: Option<Span>,
     steps: Steps,
 }
 
 /// The spans that are open. Those of steps that are never seen end with the start.
-#[derive(Default)]
 struct Steps {
     create: Option<Span>,
     schedule: Option<Span>,
@@ -107,13 +107,16 @@ impl Start {
         }
         let steps = Steps {
             create: Some(debug_span!(parent: &span, "create")),
-            ..Steps::default()
+            schedule: Some(debug_span!(parent: &span, "schedule")),
+            listen: Some(debug_span!(parent: &span, "listen")),
+            address: Some(debug_span!(parent: &span, "address")),
+            answer: None,
         };
         Self {
             asked: Instant::now(),
             phases: StartPhases::default(),
             awaited: asked_by.is_some(),
-            span,
+            span: Some(span),
             steps,
         }
     }
@@ -141,35 +144,30 @@ impl Start {
     }
 
     fn trace(&mut self, phase: Phase) {
-        let steps = &mut self.steps;
+        self.steps.end(phase);
+        if phase == Phase::Ready
+            && let Some(span) = self.span.take()
+        {
+            if self.awaited {
+                self.steps.answer = Some(debug_span!(parent: &span, "answer"));
+            }
+            // A span ends where it was left last, whatever of its children goes on.
+            span.in_scope(|| ());
+        }
+    }
+}
+
+// === impl Steps ===
+
+impl Steps {
+    fn end(&mut self, phase: Phase) {
         match phase {
             Phase::Metadata => {}
-            Phase::Created => {
-                steps.create = None;
-                // The watch may have been faster than the answer of the API server.
-                let missing = |seen: Option<Duration>| seen.is_none();
-                if missing(self.phases.scheduled) {
-                    steps.schedule = Some(debug_span!(parent: &self.span, "schedule"));
-                }
-                if missing(self.phases.address) {
-                    steps.address = Some(debug_span!(parent: &self.span, "address"));
-                }
-                if missing(self.phases.listening) && missing(self.phases.ready) {
-                    steps.listen = Some(debug_span!(parent: &self.span, "listen"));
-                }
-            }
-            Phase::Scheduled => steps.schedule = None,
-            Phase::Address => steps.address = None,
-            Phase::Listening => steps.listen = None,
-            Phase::Ready => {
-                steps.listen = None;
-                if self.awaited {
-                    steps.answer = Some(debug_span!(parent: &self.span, "answer"));
-                }
-                // A span ends where it was left last, whatever of its children goes on.
-                self.span.in_scope(|| ());
-            }
-            Phase::Answered => steps.answer = None,
+            Phase::Created => self.create = None,
+            Phase::Scheduled => self.schedule = None,
+            Phase::Address => self.address = None,
+            Phase::Listening | Phase::Ready => self.listen = None,
+            Phase::Answered => self.answer = None,
         }
     }
 }

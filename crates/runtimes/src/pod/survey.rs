@@ -18,7 +18,7 @@ pub struct Survey {
     pub ways: HashMap<Uid, Way>,
     /// How the starts of pods went, of those that this process asked for.
     pub starts: HashMap<Uid, StartPhases>,
-    /// Announcements that were wrong, repeated or late.
+    /// Announcements that were wrong or repeated.
     pub announcements_refused: u64,
     /// Images that cannot be kept warm because they cannot be looked up, and why.
     pub cold: BTreeMap<String, String>,

@@ -1,6 +1,11 @@
 //! Where and how a collector is reached: the `OTEL_EXPORTER_OTLP_*` variables.
 //!
-//! Headers are checked here and read by the exporter itself.
+//! Headers and compression are checked here and read by the exporter itself.
+
+mod endpoint;
+mod names;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::time::Duration;
 
@@ -8,82 +13,46 @@ use http::Uri;
 
 use super::variables::{Variables, bad, unknown};
 use crate::TelemetryError;
+use names::{Names, SignalVariables};
 
-const DEFAULT_ENDPOINT: &str = "http://localhost:4317";
+#[cfg(feature = "tls")]
+pub(crate) use tls::{Pem, TlsFiles};
+
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A collector of one signal.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Collector {
+    pub(crate) protocol: Protocol,
+    /// Over HTTP with the signal's path, over gRPC without.
     pub(crate) endpoint: Uri,
     pub(crate) timeout: Duration,
+    /// Given exactly where the endpoint is at `https://`.
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<TlsFiles>,
 }
 
-/// A variable of one signal, and the one for all signals that it overrides.
-type Names = [&'static str; 2];
-
-struct SignalVariables {
-    endpoint: Names,
-    headers: Names,
-    timeout: Names,
-    protocol: Names,
-    compression: Names,
-}
-
-macro_rules! signal_variables {
-    ($signal:literal) => {
-        SignalVariables {
-            endpoint: [
-                concat!("OTEL_EXPORTER_OTLP_", $signal, "_ENDPOINT"),
-                "OTEL_EXPORTER_OTLP_ENDPOINT",
-            ],
-            headers: [
-                concat!("OTEL_EXPORTER_OTLP_", $signal, "_HEADERS"),
-                "OTEL_EXPORTER_OTLP_HEADERS",
-            ],
-            timeout: [
-                concat!("OTEL_EXPORTER_OTLP_", $signal, "_TIMEOUT"),
-                "OTEL_EXPORTER_OTLP_TIMEOUT",
-            ],
-            protocol: [
-                concat!("OTEL_EXPORTER_OTLP_", $signal, "_PROTOCOL"),
-                "OTEL_EXPORTER_OTLP_PROTOCOL",
-            ],
-            compression: [
-                concat!("OTEL_EXPORTER_OTLP_", $signal, "_COMPRESSION"),
-                "OTEL_EXPORTER_OTLP_COMPRESSION",
-            ],
-        }
-    };
+/// What is spoken with a collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Grpc,
+    HttpProtobuf,
 }
 
 // === impl Collector ===
 
 impl Collector {
     pub(super) fn of_metrics(variables: &Variables<'_>) -> Result<Self, TelemetryError> {
-        Self::read(variables, &signal_variables!("METRICS"))
+        Self::read(variables, &names::METRICS)
     }
 
     pub(super) fn of_traces(variables: &Variables<'_>) -> Result<Self, TelemetryError> {
-        Self::read(variables, &signal_variables!("TRACES"))
+        Self::read(variables, &names::TRACES)
     }
 
     fn read(variables: &Variables<'_>, names: &SignalVariables) -> Result<Self, TelemetryError> {
-        if let Some((name, protocol)) = first(variables, names.protocol)
-            && protocol != "grpc"
-        {
-            return Err(unknown(name, &protocol, &["grpc"]));
-        }
-        if let Some((name, compression)) = first(variables, names.compression) {
-            match compression.as_str() {
-                "none" => {}
-                "gzip" if cfg!(feature = "gzip") => {}
-                _ if cfg!(feature = "gzip") => {
-                    return Err(unknown(name, &compression, &["gzip", "none"]));
-                }
-                _ => return Err(unknown(name, &compression, &["none"])),
-            }
-        }
+        let protocol = Protocol::read(variables, names)?;
+        check_compression(variables, names)?;
         for name in names.headers {
             variables.pairs(name)?;
         }
@@ -91,14 +60,54 @@ impl Collector {
             Some((name, _)) => variables.positive(name)?.map(Duration::from_millis),
             None => None,
         };
-        let endpoint = match first(variables, names.endpoint) {
-            Some((name, endpoint)) => endpoint_of(name, &endpoint)?,
-            None => Uri::from_static(DEFAULT_ENDPOINT),
-        };
+        let endpoint = endpoint::read(variables, names, protocol)?;
         Ok(Self {
+            protocol,
+            #[cfg(feature = "tls")]
+            tls: match endpoint.scheme_str() {
+                Some("https") => Some(TlsFiles::read(variables, names)?),
+                _ => None,
+            },
             endpoint,
             timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
         })
+    }
+}
+
+// === impl Protocol ===
+
+impl Protocol {
+    fn read(variables: &Variables<'_>, names: &SignalVariables) -> Result<Self, TelemetryError> {
+        let Some((name, protocol)) = first(variables, names.protocol) else {
+            return Ok(Self::HttpProtobuf);
+        };
+        match protocol.as_str() {
+            "grpc" => Ok(Self::Grpc),
+            "http/protobuf" => Ok(Self::HttpProtobuf),
+            "http/json" => Err(bad(
+                name,
+                "http/json is not supported; collectors that take it take http/protobuf at the \
+                 same address",
+            )),
+            other => Err(unknown(name, other, &["http/protobuf", "grpc"])),
+        }
+    }
+}
+
+fn check_compression(
+    variables: &Variables<'_>,
+    names: &SignalVariables,
+) -> Result<(), TelemetryError> {
+    let allowed: &[&str] = if cfg!(feature = "gzip") {
+        &["gzip", "none"]
+    } else {
+        &["none"]
+    };
+    match first(variables, names.compression) {
+        Some((name, compression)) if !allowed.contains(&compression.as_str()) => {
+            Err(unknown(name, &compression, allowed))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -107,32 +116,4 @@ fn first(variables: &Variables<'_>, names: Names) -> Option<(&'static str, Strin
     names
         .into_iter()
         .find_map(|name| Some((name, variables.get(name)?)))
-}
-
-/// Takes `http://host:port`, and `host:port` as the same.
-fn endpoint_of(variable: &'static str, text: &str) -> Result<Uri, TelemetryError> {
-    let url = if text.contains("://") {
-        text.to_owned()
-    } else {
-        format!("http://{text}")
-    };
-    let uri: Uri = url.parse().map_err(|reason| {
-        bad(
-            variable,
-            format!("{text:?} is not a usable address: {reason}"),
-        )
-    })?;
-    match uri.scheme_str() {
-        Some("http") => Ok(uri),
-        Some("https") => Err(bad(
-            variable,
-            format!(
-                "{text:?} asks for TLS, which is not supported here; use http://, to a collector beside the process or inside a mesh"
-            ),
-        )),
-        _ => Err(bad(
-            variable,
-            format!("{text:?} is not of the form http://host:port"),
-        )),
-    }
 }

@@ -1,6 +1,9 @@
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use super::*;
+
+#[cfg(feature = "otlp")]
+mod collector;
 
 fn read(set: &[(&str, &str)]) -> Result<Settings, TelemetryError> {
     let set: HashMap<&str, &str> = set.iter().copied().collect();
@@ -72,40 +75,6 @@ fn metrics_are_served_on_localhost_9464_unless_told_otherwise() {
             host: "0.0.0.0".to_owned(),
             port: 9999
         }
-    );
-}
-
-#[cfg(feature = "otlp")]
-#[test]
-fn a_signals_own_variable_wins_over_the_common_one() {
-    let settings = read(&[
-        ("OTEL_METRICS_EXPORTER", "otlp"),
-        ("OTEL_TRACES_EXPORTER", "otlp"),
-        (
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "http://collector.example.com:4317",
-        ),
-        (
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-            "traces.example.com:4317",
-        ),
-        ("OTEL_EXPORTER_OTLP_TIMEOUT", "500"),
-        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
-        ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "grpc"),
-        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc"),
-    ])
-    .unwrap();
-    let collector = |endpoint: &'static str| Collector {
-        endpoint: http::Uri::from_static(endpoint),
-        timeout: Duration::from_millis(500),
-    };
-    assert_eq!(
-        settings.metrics,
-        MetricsExporter::Otlp(collector("http://collector.example.com:4317"))
-    );
-    assert_eq!(
-        settings.traces,
-        TracesExporter::Otlp(collector("http://traces.example.com:4317"))
     );
 }
 
@@ -209,63 +178,4 @@ fn a_malformed_value_is_refused_by_name() {
             "{complaint}"
         );
     }
-}
-
-#[cfg(feature = "otlp")]
-#[test]
-fn what_the_exporter_cannot_do_is_refused_by_name() {
-    for (variable, value, hint) in [
-        (
-            "OTEL_EXPORTER_OTLP_PROTOCOL",
-            "http/protobuf",
-            "allowed: grpc",
-        ),
-        (
-            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-            "http/json",
-            "allowed: grpc",
-        ),
-        ("OTEL_EXPORTER_OTLP_COMPRESSION", "snappy", "none"),
-        (
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "https://collector.example.com",
-            "TLS",
-        ),
-        (
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "ftp://collector.example.com",
-            "http://host:port",
-        ),
-        (
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "http://no host",
-            "not a usable address",
-        ),
-        ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "not a usable number"),
-        ("OTEL_EXPORTER_OTLP_TIMEOUT", "0", "greater than 0"),
-        ("OTEL_BSP_MAX_QUEUE_SIZE", "-1", "not a usable number"),
-    ] {
-        let complaint = complaint(&[("OTEL_TRACES_EXPORTER", "otlp"), (variable, value)]);
-        assert!(
-            complaint.starts_with(&format!("{variable}: ")),
-            "{complaint}"
-        );
-        assert!(complaint.contains(hint), "{complaint}");
-    }
-    let interval = ("OTEL_METRIC_EXPORT_INTERVAL", "often");
-    assert!(
-        complaint(&[("OTEL_METRICS_EXPORTER", "otlp"), interval]).starts_with(interval.0),
-        "the interval is checked"
-    );
-}
-
-#[cfg(feature = "otlp")]
-#[test]
-fn a_malformed_header_is_refused_without_being_shown() {
-    let headers = ("OTEL_EXPORTER_OTLP_HEADERS", "tenant=a,s3cret");
-    let complaint = complaint(&[("OTEL_TRACES_EXPORTER", "otlp"), headers]);
-    assert_eq!(
-        complaint,
-        "OTEL_EXPORTER_OTLP_HEADERS: entry 2 is not of the form key=value"
-    );
 }

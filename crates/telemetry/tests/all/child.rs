@@ -83,6 +83,15 @@ pub fn block_on<F: Future<Output = ()>>(scenario: F) {
         .block_on(scenario);
 }
 
+/// Inside a scenario: runs it on a runtime such as the wrapper has.
+pub fn block_on_one_thread<F: Future<Output = ()>>(scenario: F) {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime")
+        .block_on(scenario);
+}
+
 // === impl Ended ===
 
 impl Ended {

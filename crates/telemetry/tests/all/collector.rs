@@ -1,4 +1,4 @@
-//! An OTLP collector that remembers what it was sent.
+//! An OTLP collector over gRPC that remembers what it was sent.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -45,13 +45,17 @@ struct Everything {
 
 impl Collector {
     pub fn start() -> Self {
+        Self::start_with(Server::builder())
+    }
+
+    pub fn start_with(mut server: Server) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let received = Received::default();
         let listener = runtime
             .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
             .expect("a free port on loopback");
         let address = listener.local_addr().expect("a bound address");
-        let server = Server::builder()
+        let server = server
             .add_service(
                 TraceServiceServer::new(received.clone())
                     .accept_compressed(CompressionEncoding::Gzip),

@@ -5,10 +5,13 @@
 
 mod child;
 mod collector;
+mod http;
+mod http_collector;
 mod logs;
 mod metrics;
 mod propagation;
 mod refusals;
+mod tls;
 mod traces;
 
 use runner_telemetry::LogFormat;
@@ -23,6 +26,7 @@ fn scenario() {
         "log as text" => logs::log(LogFormat::Auto),
         "scrape" => child::block_on(metrics::scrape()),
         "evaluate" => child::block_on(traces::evaluate()),
+        "evaluate on one thread" => child::block_on_one_thread(traces::evaluate()),
         "flood" => child::block_on(traces::flood()),
         "forward" => child::block_on(propagation::forward()),
         "start" => child::block_on(refusals::start()),

@@ -1,4 +1,4 @@
-//! Traces and metrics as a collector receives them, and a service whose collector is away.
+//! Traces and metrics as a collector receives them over gRPC, and a service whose collector is away.
 
 use std::{
     net::{Ipv4Addr, TcpListener},
@@ -69,6 +69,7 @@ fn a_collector_receives_the_spans_of_an_evaluation() {
         &[
             ("OTEL_TRACES_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=blue%20sky"),
             ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
         ],
@@ -122,6 +123,7 @@ fn a_talkative_log_does_not_trace_the_exporter_itself() {
         &[
             ("OTEL_TRACES_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ],
     );
     let own_connection =
@@ -143,6 +145,7 @@ fn traces_do_not_depend_on_the_log_level() {
         &[
             ("OTEL_TRACES_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ],
     );
     assert_eq!(ended.stderr, "");
@@ -159,6 +162,7 @@ fn the_sampler_decides_what_is_sent() {
         &[
             ("OTEL_TRACES_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_TRACES_SAMPLER", "always_off"),
         ],
     );
@@ -175,6 +179,7 @@ fn the_service_is_called_what_the_environment_says() {
         &[
             ("OTEL_TRACES_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_SERVICE_NAME", "porch-runner"),
         ],
     );
@@ -197,6 +202,7 @@ fn a_collector_receives_metrics_when_the_process_ends() {
         &[
             ("OTEL_METRICS_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ],
     );
     let metrics = collector.metrics();
@@ -228,6 +234,7 @@ fn a_disabled_sdk_sends_nothing() {
             ("OTEL_SDK_DISABLED", "true"),
             ("OTEL_TRACES_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ],
     );
     assert_eq!(collector.spans().len(), 0);
@@ -241,17 +248,21 @@ fn a_collector_that_is_gone_costs_a_few_lines() {
         .unwrap()
         .local_addr()
         .unwrap();
-    without_a_collector(&address.to_string());
+    for protocol in ["grpc", "http/protobuf"] {
+        without_a_collector(&address.to_string(), protocol);
+    }
 }
 
 #[test]
 fn a_collector_that_never_answers_costs_a_few_lines() {
     // The kernel completes connections that nobody will ever accept.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    without_a_collector(&listener.local_addr().unwrap().to_string());
+    for protocol in ["grpc", "http/protobuf"] {
+        without_a_collector(&listener.local_addr().unwrap().to_string(), protocol);
+    }
 }
 
-fn without_a_collector(endpoint: &str) {
+fn without_a_collector(endpoint: &str, protocol: &str) {
     let ended = play(
         "flood",
         2,
@@ -259,6 +270,7 @@ fn without_a_collector(endpoint: &str) {
             ("OTEL_TRACES_EXPORTER", "otlp"),
             ("OTEL_METRICS_EXPORTER", "otlp"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
             ("OTEL_BSP_SCHEDULE_DELAY", "10"),
             ("OTEL_METRIC_EXPORT_INTERVAL", "10"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "100"),

@@ -245,3 +245,30 @@ fn a_function_that_left_nothing_behind_is_forgotten() {
     assert!(world.pool.snapshot(world.now).functions.is_empty());
     assert_eq!(world.pool.next_wakeup(), None);
 }
+
+#[test]
+fn a_pod_that_starts_for_longer_than_its_ttl_serves_those_who_wait() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(5));
+    let (request, acts) = world.request(&function);
+    let create = acts.create();
+    world.accept(&create).none();
+    world.pass(secs(10)).none();
+    let acts = world.observe(&create, PodPhase::Ready);
+    assert!(acts.deletes().is_empty());
+    assert_eq!(acts.assign().request, request);
+}
+
+#[test]
+fn a_pod_that_started_for_nobody_is_kept_for_its_ttl_from_then_on() {
+    let mut world = World::new();
+    let function = with_settings("fn:v1", ttl(5));
+    let (request, acts) = world.request(&function);
+    let create = acts.create();
+    world.accept(&create).none();
+    world.send(Event::Cancel(request)).none();
+    world.pass(secs(10)).none();
+    assert!(world.observe(&create, PodPhase::Ready).deletes().is_empty());
+    assert!(world.pass(secs(4)).deletes().is_empty());
+    assert_eq!(world.pass(secs(3)).delete().name, create.name);
+}

@@ -26,7 +26,7 @@ impl Driver {
             (None, Some(error)) => return Some(refused(&create, &error.to_string())),
             (None, None) => return Some(refused(&create, "no pod template was read yet")),
         };
-        let token = Token::new(create.attempt);
+        let token = Token::new();
         let announce = self.announce_address.as_ref().zip(token.as_ref());
         let announce = announce.map(|(runner, token)| Announce {
             runner: runner.clone(),

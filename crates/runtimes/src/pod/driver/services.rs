@@ -15,6 +15,9 @@ use crate::pod::{
 /// service next, and the news may come the other way round.
 const SETTLE: Duration = Duration::from_secs(2);
 
+/// How long a service may take to lead to its pod.
+const MOVE_WITHIN: Duration = Duration::from_secs(30);
+
 impl Driver {
     pub(super) fn see_service(&mut self, service: ServiceSeen) {
         let name = service.name.clone();
@@ -87,16 +90,18 @@ impl Driver {
         }
     }
 
-    /// Calls a pod through the service that took the place of another, as soon as it leads there:
-    /// the nodes hear of it later than we do.
-    fn consider_moving(&mut self, uid: &Uid) {
+    /// Calls a pod through its service where that is the better way by now, because the pod is
+    /// ready or the service took the place of another. Not before the service leads there: the
+    /// nodes hear of it later than we do.
+    pub(super) fn consider_moving(&mut self, uid: &Uid) {
         let Some(link) = self.links.get_mut(uid) else {
             return;
         };
         let service = self.services.get(link.name.as_str());
         let target = link.target(self.connect, service, &self.namespace);
         let moves = |line: &Line| {
-            line.target.is_service() && target.as_ref().is_some_and(|to| *to != line.target)
+            let better = target.as_ref().filter(|to| to.is_service());
+            better.is_some_and(|to| *to != line.target)
         };
         let Some(target) = target
             .clone()
@@ -106,8 +111,11 @@ impl Driver {
         };
         let (messages, uid, line) = (self.messages.clone(), uid.clone(), target.dial());
         let task = tokio::spawn(async move {
-            knock(line.channel.clone()).await;
-            let _ = messages.send(Message::Moved { uid, line });
+            // What is seen of the pod next begins anew.
+            let knocked = tokio::time::timeout(MOVE_WITHIN, knock(line.channel.clone()));
+            if knocked.await.is_ok() {
+                let _ = messages.send(Message::Moved { uid, line });
+            }
         });
         link.move_with(task.abort_handle());
     }

@@ -6,7 +6,7 @@ use runner_cluster::{Seen, Sighting};
 use runner_pool::{Event, PodName, PodPhase, Uid};
 
 use super::Driver;
-use crate::pod::{connection::knock, link::Link, message::Message, start::Phase};
+use crate::pod::{announce::Heard, connection::knock, link::Link, message::Message, start::Phase};
 
 impl Driver {
     pub(super) fn see(&mut self, seen: Seen) {
@@ -70,6 +70,9 @@ impl Driver {
         if news.1 {
             self.reach(&uid, Phase::Address);
         }
+        if matches!(sighting.observed.phase, PodPhase::Ready) {
+            self.reach(&uid, Phase::Ready);
+        }
         if news.2 {
             let (messages, uid) = (self.messages.clone(), uid.clone());
             let patience = self.unschedulable_timeout;
@@ -80,6 +83,7 @@ impl Driver {
         }
         self.tell(Event::Pod(sighting.observed));
         self.consider_knocking(&uid);
+        self.consider_moving(&uid);
     }
 
     /// A pod that still has no node counts as failed, in the scheduler's words.
@@ -95,35 +99,32 @@ impl Driver {
     }
 
     /// Checks an announcement: the slot's own token, for the first time, of the pod waited for.
-    pub(super) fn announced(&mut self, slot: &PodName, token: &str, address: IpAddr) -> bool {
+    pub(super) fn announced(&mut self, slot: &PodName, token: &str, address: IpAddr) -> Heard {
         let Some(known) = self.tokens.get_mut(slot) else {
-            return false;
+            return Heard::Refused;
         };
         if !known.redeem(token) {
-            return false;
+            return Heard::Refused;
         }
         match known.pod.clone() {
             Some(uid) => self.listens(&uid, address),
             None => {
                 known.early = Some(address);
-                true
+                Heard::Accepted
             }
         }
     }
 
     /// A pod said that it listens: dial it at once.
-    pub(super) fn listens(&mut self, uid: &Uid, address: IpAddr) -> bool {
-        let Some(link) = self.links.get_mut(uid) else {
-            return false;
+    pub(super) fn listens(&mut self, uid: &Uid, address: IpAddr) -> Heard {
+        self.reach(uid, Phase::Listening);
+        let Some(link) = self.links.get_mut(uid).filter(|link| link.is_awaited()) else {
+            return Heard::Late;
         };
-        if !link.is_awaited() {
-            return false;
-        }
         link.address.get_or_insert(address);
         link.stop_knocking();
-        self.reach(uid, Phase::Listening);
         self.consider_knocking(uid);
-        true
+        Heard::Accepted
     }
 
     /// Knocks at a pod that nobody has heard of yet, as soon as it is known where it is.
@@ -162,20 +163,11 @@ impl Driver {
         }
         let name = link.name.clone();
         self.reach(uid, Phase::Ready);
-        // The token is spent or too late from here on.
-        let token = self
-            .tokens
-            .get(&name)
-            .filter(|token| token.pod.as_ref() == Some(uid));
-        let attempt = token.map(|token| token.attempt);
-        if attempt.is_some() {
-            self.tokens.remove(&name);
-        }
         self.tell(Event::Ready {
             name,
             uid: uid.clone(),
             attempt: None,
         });
-        tracing::debug!(pod = %uid, ?attempt, "a pod answers");
+        tracing::debug!(pod = %uid, "a pod answers");
     }
 }

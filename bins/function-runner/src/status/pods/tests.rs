@@ -1,0 +1,111 @@
+use std::{collections::HashMap, sync::Arc};
+
+use runner_core::Reason;
+use runner_pool::{Counters, Settings, Snapshot};
+
+use super::*;
+
+const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+fn survey() -> Survey {
+    let pod = runner_pool::PodStatus {
+        name: "fn-v1-1-01234567".into(),
+        uid: Some("u1".into()),
+        state: PodState::Ready,
+        current: true,
+        age: Duration::from_secs(5),
+        in_flight: 1,
+        served: 2,
+        ttl_left: Duration::from_secs(60),
+    };
+    let function = FunctionStatus {
+        image: Arc::new(format!("ghcr.io/x/fn:v1@{DIGEST}").parse().unwrap()),
+        settings: Settings {
+            max_pods: 0,
+            ..Settings::default()
+        },
+        queued: 3,
+        superseded: false,
+        start_failure: None,
+        pods: vec![pod],
+    };
+    Survey {
+        pool: Snapshot {
+            functions: vec![function],
+            template: "4711".into(),
+            counters: Counters::default(),
+            draining: false,
+        },
+        ways: HashMap::new(),
+        starts: HashMap::new(),
+        announcements_refused: 1,
+        cold: std::collections::BTreeMap::new(),
+        template_error: None,
+    }
+}
+
+fn told(survey: &Survey) -> (PodRuntime, Vec<String>) {
+    let (mut report, mut degraded) = (PodRuntime::default(), BTreeSet::new());
+    fill(&mut report, survey, &mut degraded);
+    (report, degraded.into_iter().collect())
+}
+
+#[test]
+fn a_function_is_told_with_tag_and_digest_apart() {
+    let (report, degraded) = told(&survey());
+    let function = &report.functions[0];
+    assert_eq!(
+        (function.image.as_str(), function.digest.as_str()),
+        ("ghcr.io/x/fn:v1", DIGEST)
+    );
+    assert_eq!((function.queued, function.max_pods), (3, 1));
+    assert_eq!(report.template_version, "4711");
+    assert_eq!(report.announcements_refused, 1);
+    assert!(degraded.is_empty(), "{degraded:?}");
+}
+
+#[test]
+fn steps_of_a_start_are_told_in_the_order_they_came() {
+    let mut survey = survey();
+    let after = |milliseconds| Some(Duration::from_millis(milliseconds));
+    let start = StartPhases {
+        metadata: after(90),
+        created: after(10),
+        listening: after(40),
+        // Kubernetes shows the address after the pod has called home.
+        address: after(70),
+        ready: after(50),
+        ..StartPhases::default()
+    };
+    survey.starts.insert("u1".into(), start);
+    survey
+        .ways
+        .insert("u1".into(), Way::Service([198, 19, 0, 7].into()));
+    let (report, _) = told(&survey);
+    let pod = &report.functions[0].pods[0];
+    let steps: Vec<_> = pod.start.iter().map(|it| it.step.as_str()).collect();
+    assert_eq!(
+        steps,
+        ["metadata", "created", "listening", "ready", "address"]
+    );
+    assert_eq!(pod.way(), pod::Way::Service);
+    assert_eq!(pod.address, "198.19.0.7");
+}
+
+#[test]
+fn what_keeps_pods_from_starting_is_degraded() {
+    let mut survey = survey();
+    let failure = EvaluationError::new(Reason::PodStartFailed, "ErrImagePull: no such image");
+    survey.pool.functions[0].start_failure = Some((failure, Duration::from_secs(2)));
+    survey.template_error = Some("no container".to_owned());
+    let (report, degraded) = told(&survey);
+    let failure = report.functions[0].start_failure.as_ref().unwrap();
+    assert_eq!(failure.reason, "POD_START_FAILED");
+    assert_eq!(
+        degraded,
+        [
+            "no pod starts for ghcr.io/x/fn:v1: ErrImagePull: no such image",
+            "the pod template is not used as it is: no container",
+        ]
+    );
+}

@@ -1,0 +1,99 @@
+//! The checks, each in a file of its own behind one signature.
+
+mod api_server;
+mod clock;
+mod definitions;
+mod evaluation;
+mod function_configs;
+mod namespaces;
+mod network_policies;
+mod permissions;
+mod pod_security;
+mod registry_credentials;
+mod runner;
+mod selectors;
+mod templates;
+#[cfg(test)]
+mod testing;
+mod wrapper_image;
+
+use futures::future::BoxFuture;
+
+use super::{context::Context, outcome::Outcome};
+
+/// What a check is: it looks and tells. One that has nothing to say is not a check, so there is
+/// always an outcome.
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    pub(super) needs_cluster: bool,
+    pub(super) run: for<'a> fn(&'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>,
+}
+
+/// All of them, in the order they are shown.
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "api-server",
+        needs_cluster: false,
+        run: api_server::check,
+    },
+    Check {
+        name: "clock",
+        needs_cluster: true,
+        run: clock::check,
+    },
+    Check {
+        name: "namespaces",
+        needs_cluster: true,
+        run: namespaces::check,
+    },
+    Check {
+        name: "definitions",
+        needs_cluster: true,
+        run: definitions::check,
+    },
+    Check {
+        name: "runner",
+        needs_cluster: true,
+        run: runner::check,
+    },
+    Check {
+        name: "permissions",
+        needs_cluster: true,
+        run: permissions::check,
+    },
+    Check {
+        name: "templates",
+        needs_cluster: true,
+        run: templates::check,
+    },
+    Check {
+        name: "pod-security",
+        needs_cluster: true,
+        run: pod_security::check,
+    },
+    Check {
+        name: "wrapper-image",
+        needs_cluster: true,
+        run: wrapper_image::check,
+    },
+    Check {
+        name: "registry-credentials",
+        needs_cluster: true,
+        run: registry_credentials::check,
+    },
+    Check {
+        name: "function-configs",
+        needs_cluster: true,
+        run: function_configs::check,
+    },
+    Check {
+        name: "network-policies",
+        needs_cluster: true,
+        run: network_policies::check,
+    },
+    Check {
+        name: "evaluation",
+        needs_cluster: false,
+        run: evaluation::check,
+    },
+];

@@ -1,0 +1,88 @@
+//! Whether clocks agree: when an unused pod goes is written as a time of day, and read by every
+//! replica.
+
+use std::time::{Duration, SystemTime};
+
+use futures::{FutureExt, future::BoxFuture};
+use kube::client::Body;
+
+use crate::doctor::{
+    context::Context,
+    outcome::{Outcome, said},
+};
+
+/// The header has whole seconds, and takes a while to come.
+const FINE: Duration = Duration::from_secs(3);
+/// From here on pods go noticeably early or late.
+const BAD: Duration = Duration::from_secs(60);
+
+pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
+    async { vec![measure(context).await] }.boxed()
+}
+
+async fn measure(context: &Context<'_>) -> Outcome {
+    let request = http::Request::get("/version").body(Body::empty());
+    let Ok(request) = request else {
+        return Outcome::skipped("the API server cannot be asked for the time");
+    };
+    let before = SystemTime::now();
+    let answer = match context.client.send(request).await {
+        Ok(answer) => answer,
+        Err(error) => return Outcome::skipped(format!("no answer: {}", said(&error))),
+    };
+    let took = before.elapsed().unwrap_or_default();
+    let date = answer.headers().get(http::header::DATE);
+    let date = date.and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
+    match date {
+        Some(date) => judge(before + took / 2, date),
+        None => Outcome::skipped("the API server does not tell the time"),
+    }
+}
+
+fn judge(here: SystemTime, there: SystemTime) -> Outcome {
+    let (skew, word) = match here.duration_since(there) {
+        Ok(skew) => (skew, "behind"),
+        Err(error) => (error.duration(), "ahead of"),
+    };
+    if skew <= FINE {
+        return Outcome::ok("the API server's clock and this machine's agree");
+    }
+    let finding = format!(
+        "the API server's clock is {}s {word} this machine's",
+        skew.as_secs()
+    );
+    let fix = "synchronise the clocks (chronyc tracking, timedatectl timesync-status) of this \
+               machine and of the nodes: pods are kept until a time of day";
+    if skew >= BAD {
+        Outcome::failed(finding, fix)
+    } else {
+        Outcome::warning(finding, fix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::State;
+
+    #[test]
+    fn skew_is_judged_by_its_size_whichever_way() {
+        let here = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let at = |seconds: i64| {
+            let distance = Duration::from_secs(seconds.unsigned_abs());
+            let there = if seconds < 0 {
+                here - distance
+            } else {
+                here + distance
+            };
+            let outcome = judge(here, there);
+            (outcome.state, outcome.finding)
+        };
+        assert_eq!(at(1).0, State::Ok);
+        assert_eq!(at(-3).0, State::Ok);
+        assert_eq!(at(10).0, State::Warning);
+        let (state, finding) = at(-300);
+        assert_eq!(state, State::Failed);
+        assert!(finding.contains("300s behind"), "{finding}");
+    }
+}

@@ -1,0 +1,178 @@
+//! Whether the API server knows the objects, in the version the runner speaks.
+
+use futures::{FutureExt, future::BoxFuture, future::join_all};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use runner_config::objects::{GROUP, VERSION};
+
+use crate::doctor::{
+    context::Context,
+    outcome::{Outcome, said},
+};
+
+const KINDS: [(&str, &str); 2] = [
+    (
+        "functionconfigs",
+        "functions are configured by files alone without it",
+    ),
+    (
+        "servicetemplates",
+        "services are made from the built-in template without it",
+    ),
+];
+
+pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
+    async {
+        let looks = KINDS
+            .iter()
+            .map(|(plural, without)| look(context, plural, without));
+        join_all(looks).await
+    }
+    .boxed()
+}
+
+async fn look(context: &Context<'_>, plural: &str, without: &str) -> Outcome {
+    let definitions: Api<CustomResourceDefinition> = Api::all(context.client.clone());
+    match definitions.get_opt(&format!("{plural}.{GROUP}")).await {
+        Ok(Some(definition)) => judge(plural, &definition),
+        Ok(None) => missing(plural, without),
+        // Who may not see definitions may still see what is served.
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            served(context, plural, without).await
+        }
+        Err(error) => Outcome::unseen(&format!("the definition of {plural}"), &error),
+    }
+}
+
+fn judge(plural: &str, definition: &CustomResourceDefinition) -> Outcome {
+    let install = format!("kubectl apply -f deploy/crds/{plural}.yaml");
+    let versions = &definition.spec.versions;
+    let names: Vec<&str> = versions.iter().map(|it| it.name.as_str()).collect();
+    let Some(version) = versions.iter().find(|it| it.name == VERSION) else {
+        return Outcome::failed(
+            format!(
+                "{plural}.{GROUP} has no version {VERSION}, only {}",
+                names.join(", ")
+            ),
+            install,
+        );
+    };
+    if !version.served {
+        return Outcome::failed(
+            format!("version {VERSION} of {plural}.{GROUP} is not served"),
+            format!("set served: true for {VERSION}: {install}"),
+        );
+    }
+    let conditions = definition
+        .status
+        .iter()
+        .flat_map(|it| it.conditions.iter().flatten());
+    let refused = conditions
+        .filter(|it| matches!(it.type_.as_str(), "Established" | "NamesAccepted"))
+        .find(|it| it.status == "False");
+    if let Some(condition) = refused {
+        let why = condition.message.as_deref().unwrap_or("no reason given");
+        return Outcome::failed(
+            format!("the API server does not serve {plural}.{GROUP}: {why}"),
+            format!("remove what it conflicts with, then: {install}"),
+        );
+    }
+    Outcome::ok(format!("{plural}.{GROUP} is served as {VERSION}"))
+}
+
+async fn served(context: &Context<'_>, plural: &str, without: &str) -> Outcome {
+    let resources = context
+        .client
+        .list_api_group_resources(&format!("{GROUP}/{VERSION}"))
+        .await;
+    match resources {
+        Ok(list) if list.resources.iter().any(|it| it.name == plural) => {
+            Outcome::ok(format!("{plural}.{GROUP} is served as {VERSION}"))
+        }
+        Ok(_) => missing(plural, without),
+        Err(kube::Error::Api(status)) if status.code == 404 => missing(plural, without),
+        Err(error) => Outcome::skipped(format!("cannot see what is served: {}", said(&error))),
+    }
+}
+
+fn missing(plural: &str, without: &str) -> Outcome {
+    Outcome::failed(
+        format!("the cluster does not know {plural}.{GROUP}: {without}"),
+        format!("kubectl apply -f deploy/crds/{plural}.yaml"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::doctor::{State, checks::testing::examined};
+
+    const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
+
+    fn definition(plural: &str, version: &Value) -> Value {
+        json!({
+            "metadata": {"name": format!("{plural}.{GROUP}")},
+            "spec": {
+                "group": GROUP, "scope": "Namespaced",
+                "names": {"kind": "X", "plural": plural}, "versions": [version],
+            },
+        })
+    }
+
+    fn answer(version: Value) -> impl Fn(&str) -> (u16, Value) + Clone {
+        move |path| match path.strip_prefix(PATH) {
+            Some(name) => (200, definition(name.split('.').next().unwrap(), &version)),
+            None => (404, Value::Null),
+        }
+    }
+
+    #[tokio::test]
+    async fn definitions_that_are_not_there_are_to_be_installed() {
+        let outcomes = examined(check, |_| (404, Value::Null)).await;
+        assert_eq!(outcomes.len(), 2);
+        assert!(outcomes.iter().all(|it| it.state == State::Failed));
+        let fix = outcomes[0].fix.as_deref().unwrap();
+        assert_eq!(fix, "kubectl apply -f deploy/crds/functionconfigs.yaml");
+    }
+
+    #[tokio::test]
+    async fn the_version_must_be_there_and_served() {
+        let good = json!({"name": "v1alpha1", "served": true, "storage": true});
+        let outcomes = examined(check, answer(good)).await;
+        assert!(
+            outcomes.iter().all(|it| it.state == State::Ok),
+            "{outcomes:?}"
+        );
+        let hidden = json!({"name": "v1alpha1", "served": false, "storage": true});
+        let outcomes = examined(check, answer(hidden)).await;
+        assert!(outcomes[0].finding.contains("not served"), "{outcomes:?}");
+        let other = json!({"name": "v2", "served": true, "storage": true});
+        let outcomes = examined(check, answer(other)).await;
+        assert!(
+            outcomes[1].finding.contains("no version v1alpha1, only v2"),
+            "{outcomes:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn who_may_not_see_definitions_sees_what_is_served() {
+        let outcomes = examined(check, |path| {
+            if path.starts_with(PATH) {
+                return (403, Value::Null);
+            }
+            if path != format!("/apis/{GROUP}/{VERSION}") {
+                return (404, Value::Null);
+            }
+            let kind = json!({
+                "name": "functionconfigs", "singularName": "", "namespaced": true,
+                "kind": "FunctionConfig", "verbs": ["get"],
+            });
+            (200, json!({"groupVersion": "", "resources": [kind]}))
+        })
+        .await;
+        let states = [outcomes[0].state, outcomes[1].state];
+        assert_eq!(states, [State::Ok, State::Failed], "{outcomes:?}");
+    }
+}

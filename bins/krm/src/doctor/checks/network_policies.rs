@@ -1,0 +1,162 @@
+//! Whether network policies let the runner and its functions speak, and keep others away.
+
+mod traffic;
+
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::api::{core::v1::Namespace, networking::v1::NetworkPolicy};
+use kube::{Api, ResourceExt, api::ListParams};
+use runner_cluster::{IMAGE_LABEL, PORT};
+
+use super::{runner::pod_labels, selectors::Labels, templates};
+use crate::doctor::{context::Context, outcome::Outcome};
+use traffic::{Direction, End, Verdict};
+
+const ANNOUNCE_PORT: u16 = 9447;
+
+pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
+    async {
+        if !context.uses_pods() {
+            return vec![Outcome::skipped(
+                "the pod runtime is off (--disable-runtimes)",
+            )];
+        }
+        let Some(deployment) = context.runner() else {
+            return vec![Outcome::skipped(
+                "the runner's Deployment is not known, nor its labels",
+            )];
+        };
+        let runner = end(
+            context,
+            &context.options.runner_namespace,
+            pod_labels(deployment),
+        )
+        .await;
+        let function = end(
+            context,
+            &context.options.namespace,
+            function_labels(context).await,
+        )
+        .await;
+        match policies(context).await {
+            Ok(policies) => judge(context, &policies, &runner, &function),
+            Err(error) => vec![Outcome::unseen("network policies", &error)],
+        }
+    }
+    .boxed()
+}
+
+async fn function_labels(context: &Context<'_>) -> Labels {
+    let templates = templates::read(context).await.ok();
+    let metadata = templates.and_then(|it| it.pod.metadata);
+    let mut labels = metadata.and_then(|it| it.labels).unwrap_or_default();
+    labels.insert(IMAGE_LABEL.to_owned(), "krm-doctor-probe".to_owned());
+    labels
+}
+
+async fn end(context: &Context<'_>, namespace: &str, labels: Labels) -> End {
+    let namespaces: Api<Namespace> = Api::all(context.client.clone());
+    let found = namespaces.get_opt(namespace).await.ok().flatten();
+    let mut namespace_labels = found.and_then(|it| it.metadata.labels).unwrap_or_default();
+    // Kubernetes puts it on every namespace, also on those we may not see.
+    namespace_labels.insert(
+        "kubernetes.io/metadata.name".to_owned(),
+        namespace.to_owned(),
+    );
+    End {
+        namespace: namespace.to_owned(),
+        namespace_labels,
+        labels,
+    }
+}
+
+async fn policies(context: &Context<'_>) -> Result<Vec<NetworkPolicy>, kube::Error> {
+    let options = context.options;
+    let list = async |namespace: &str| {
+        let policies: Api<NetworkPolicy> = Api::namespaced(context.client.clone(), namespace);
+        policies
+            .list(&ListParams::default())
+            .await
+            .map(|it| it.items)
+    };
+    let mut all = list(&options.namespace).await?;
+    if options.runner_namespace != options.namespace {
+        all.extend(list(&options.runner_namespace).await?);
+    }
+    Ok(all)
+}
+
+fn judge(
+    context: &Context<'_>,
+    policies: &[NetworkPolicy],
+    runner: &End,
+    function: &End,
+) -> Vec<Outcome> {
+    let announce = context.flag("announce-port").and_then(|it| it.parse().ok());
+    let announce = announce.unwrap_or(ANNOUNCE_PORT);
+    // From whom to whom, who is restricted, on which port, and whether nothing works without it.
+    let ways = [
+        (Direction::Ingress, function, runner, PORT, true),
+        (Direction::Egress, runner, function, PORT, true),
+        (Direction::Egress, function, runner, announce, false),
+        (Direction::Ingress, runner, function, announce, false),
+    ];
+    let mut outcomes: Vec<Outcome> = ways
+        .into_iter()
+        .filter_map(|(direction, subject, peer, port, vital)| {
+            let verdict = traffic::verdict(policies, direction, subject, peer, port);
+            blocked(direction, subject, peer, port, vital, &verdict)
+        })
+        .collect();
+    let open = traffic::verdict(policies, Direction::Ingress, function, runner, PORT);
+    if matches!(open, Verdict::Unrestricted) {
+        let namespace = &function.namespace;
+        outcomes.push(Outcome::warning(
+            format!("no policy of {namespace} selects function pods: everyone reaches them"),
+            "kubectl apply -k deploy/network-policies",
+        ));
+    }
+    if outcomes.is_empty() {
+        outcomes.push(Outcome::ok(
+            "the runner reaches functions, and policies restrict who else does",
+        ));
+    }
+    outcomes
+}
+
+fn blocked(
+    direction: Direction,
+    subject: &End,
+    peer: &End,
+    port: u16,
+    vital: bool,
+    verdict: &Verdict<'_>,
+) -> Option<Outcome> {
+    let Verdict::Denied(by) = verdict else {
+        return None;
+    };
+    let names: Vec<String> = by.iter().map(|it| it.name_any()).collect();
+    let (names, first) = (names.join(", "), names.first().cloned().unwrap_or_default());
+    let (verb, field, list) = match direction {
+        Direction::Ingress => ("reach", "ingress", "from"),
+        Direction::Egress => ("be reached from", "egress", "to"),
+    };
+    let without = if vital {
+        "every evaluation in a pod fails"
+    } else {
+        "pods cannot call home, so cold starts take a second longer"
+    };
+    let (who, whom) = (&peer.namespace, &subject.namespace);
+    let finding = format!(
+        "NetworkPolicy {names} of {whom} does not let pods of {who} {verb} port {port}: {without}"
+    );
+    let fix = format!(
+        "kubectl -n {whom} edit networkpolicy {first}: add to spec.{field} {{ports: [{{port: \
+         {port}}}], {list}: [{{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: \
+         {who}}}}}}}]}}"
+    );
+    Some(if vital {
+        Outcome::failed(finding, fix)
+    } else {
+        Outcome::warning(finding, fix)
+    })
+}

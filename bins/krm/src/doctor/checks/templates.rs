@@ -1,0 +1,138 @@
+//! Whether pods and services can be made from the templates, as the runner itself judges it.
+
+use futures::{FutureExt, future::BoxFuture};
+use k8s_openapi::api::core::v1::{ConfigMap, PodTemplate};
+use kube::Api;
+use runner_cluster::{BadTemplate, POD_TEMPLATE, SERVICE_TEMPLATE, Templates};
+use runner_config::objects::ServiceTemplate;
+
+use crate::doctor::{context::Context, outcome::Outcome};
+
+pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
+    async {
+        if !context.uses_pods() {
+            return vec![Outcome::skipped(
+                "the pod runtime is off (--disable-runtimes)",
+            )];
+        }
+        vec![match read(context).await {
+            Ok(templates) => Outcome::ok(match &*templates.version {
+                "built-in" => "none is stored: the built-in one is used".to_owned(),
+                version => format!("version {version} can be used"),
+            }),
+            Err(outcome) => outcome,
+        }]
+    }
+    .boxed()
+}
+
+/// The templates in force.
+pub(super) async fn read(context: &Context<'_>) -> Result<Templates, Outcome> {
+    match context
+        .flag("function-pod-template")
+        .filter(|it| !it.is_empty())
+    {
+        Some(name) => of_config_map(context, &name).await,
+        None => of_objects(context).await,
+    }
+}
+
+async fn of_objects(context: &Context<'_>) -> Result<Templates, Outcome> {
+    let namespace = &context.options.namespace;
+    let pods: Api<PodTemplate> = Api::namespaced(context.client.clone(), namespace);
+    let services: Api<ServiceTemplate> = Api::namespaced(context.client.clone(), namespace);
+    let (pod, service) = tokio::join!(
+        pods.get_opt(POD_TEMPLATE),
+        services.get_opt(SERVICE_TEMPLATE)
+    );
+    let pod = pod.map_err(|error| Outcome::unseen("the PodTemplate", &error))?;
+    let service = match service {
+        // Where the kind is unknown, none is there; that it is unknown is another check's business.
+        Err(kube::Error::Api(status)) if status.code == 404 => None,
+        other => other.map_err(|error| Outcome::unseen("the ServiceTemplate", &error))?,
+    };
+    Templates::of_objects(pod.as_ref(), service.as_ref()).map_err(|error| {
+        let object = match error {
+            BadTemplate::Service(_) => {
+                format!("servicetemplates.config.porch.kpt.dev {SERVICE_TEMPLATE}")
+            }
+            _ => format!("podtemplate {POD_TEMPLATE}"),
+        };
+        Outcome::failed(
+            error.to_string(),
+            format!(
+                "kubectl -n {namespace} edit {object}, or delete it: a runner that starts stores \
+                 the built-in one"
+            ),
+        )
+    })
+}
+
+async fn of_config_map(context: &Context<'_>, name: &str) -> Result<Templates, Outcome> {
+    let namespace = &context.options.runner_namespace;
+    let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
+    let map = maps.get_opt(name).await;
+    let map = map.map_err(|error| Outcome::unseen(&format!("ConfigMap {name}"), &error))?;
+    let Some(map) = map else {
+        return Err(Outcome::failed(
+            format!(
+                "--function-pod-template names ConfigMap {namespace}/{name}, which is not there"
+            ),
+            format!(
+                "kubectl -n {namespace} create configmap {name} --from-file=template=pod.yaml, or \
+                 take the flag off to use PodTemplate objects"
+            ),
+        ));
+    };
+    Templates::of_config_map(&map).map_err(|error| {
+        Outcome::failed(
+            error.to_string(),
+            format!("kubectl -n {namespace} edit configmap {name}"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::doctor::{State, checks::testing::examined};
+
+    const MAPS: &str = "/api/v1/namespaces/porch-system/configmaps/older";
+
+    /// A runner of the older generation, which names its template.
+    fn deployment() -> Value {
+        json!({"metadata": {}, "spec": {"selector": {}, "template": {"spec": {"containers": [
+            {"name": "runner", "args": ["--function-pod-template", "older"]},
+        ]}}}})
+    }
+
+    #[tokio::test]
+    async fn the_older_generations_template_is_judged_where_it_is() {
+        let answer = |map: Option<Value>| {
+            move |path: &str| match (path, &map) {
+                (MAPS, Some(map)) => (200, json!({"metadata": {}, "data": map})),
+                (path, _) if path.ends_with("deployments/function-runner") => (200, deployment()),
+                _ => (404, Value::Null),
+            }
+        };
+        let missing = examined(check, answer(None)).await;
+        assert!(
+            missing[0]
+                .finding
+                .contains("porch-system/older, which is not there")
+        );
+        let bad = examined(
+            check,
+            answer(Some(json!({"template": "spec: {containers: []}"}))),
+        )
+        .await;
+        assert_eq!(bad[0].state, State::Failed);
+        let fix = bad[0].fix.as_deref();
+        assert_eq!(fix, Some("kubectl -n porch-system edit configmap older"));
+        let good = "spec: {containers: [{name: function}]}";
+        let good = examined(check, answer(Some(json!({"template": good})))).await;
+        assert_eq!(good[0].state, State::Ok, "{good:?}");
+    }
+}

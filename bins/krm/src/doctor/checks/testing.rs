@@ -1,0 +1,59 @@
+//! A check against an API server that answers what a test says.
+
+use bytes::Bytes;
+use clap::Parser;
+use futures::future::BoxFuture;
+use http_body_util::Full;
+use serde_json::{Value, json};
+
+use crate::doctor::{Doctor, context::Context, outcome::Outcome};
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    doctor: Doctor,
+}
+
+/// What a check finds where requests for a path are answered with a code and a body.
+pub(super) async fn examined(
+    check: for<'a> fn(&'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>,
+    answer: impl Fn(&str) -> (u16, Value) + Send + Sync + Clone + 'static,
+) -> Vec<Outcome> {
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (code, body) = match request.uri().path() {
+            "/version" => (200, version()),
+            path => answer(path),
+        };
+        let body = match code {
+            200 => body,
+            code => json!({"kind": "Status", "status": "Failure", "code": code,
+                "message": format!("code {code}"),
+                "reason": if code == 404 { "NotFound" } else { "Forbidden" }}),
+        };
+        let answer = http::Response::builder()
+            .status(code)
+            .body(Full::new(Bytes::from(body.to_string())));
+        async { answer }
+    });
+    let client = kube::Client::new(service, "default");
+    let line = Line::parse_from(["doctor"]);
+    check(&Context::new(&line.doctor, client).await).await
+}
+
+fn version() -> Value {
+    let names = [
+        "major",
+        "minor",
+        "gitVersion",
+        "gitCommit",
+        "gitTreeState",
+        "buildDate",
+        "goVersion",
+        "compiler",
+        "platform",
+    ];
+    names
+        .iter()
+        .map(|name| ((*name).to_owned(), json!("1")))
+        .collect()
+}

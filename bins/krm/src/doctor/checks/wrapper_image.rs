@@ -1,0 +1,59 @@
+//! Whether the wrapper's image is where the Deployment says.
+
+use futures::{FutureExt, future::BoxFuture};
+use runner_core::ImageReference;
+use runner_registry::RegistryError;
+
+use super::registry_credentials;
+use crate::doctor::{context::Context, outcome::Outcome};
+
+pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
+    async { vec![look(context).await] }.boxed()
+}
+
+async fn look(context: &Context<'_>) -> Outcome {
+    if !context.uses_pods() {
+        return Outcome::skipped("the pod runtime is off (--disable-runtimes)");
+    }
+    let Some(image) = context.wrapper_image() else {
+        return Outcome::skipped(
+            "the Deployment does not say which it is; name it with --wrapper-image",
+        );
+    };
+    let set = format!(
+        "kubectl -n {} set env deployment/{} WRAPPER_SERVER_IMAGE=IMAGE",
+        context.options.runner_namespace, context.options.runner_deployment
+    );
+    let reference = match image.parse::<ImageReference>() {
+        Ok(reference) => reference,
+        Err(error) => {
+            return Outcome::failed(format!("WRAPPER_SERVER_IMAGE is no image: {error}"), set);
+        }
+    };
+    let credentials = registry_credentials::found(context).await;
+    let registry = match credentials.registry(context) {
+        Ok(registry) => registry,
+        Err(error) => return Outcome::skipped(error),
+    };
+    match registry.inspect(&reference, None, None).await {
+        Ok(found) => Outcome::ok(format!("{image} is there, {}", found.digest)),
+        Err(error @ (RegistryError::NotFound { .. } | RegistryError::NoPlatform { .. })) => {
+            Outcome::failed(
+                error.to_string(),
+                format!(
+                    "push it with: cargo xtask image wrapper --push {image}; or name one that is there: {set}"
+                ),
+            )
+        }
+        Err(error @ RegistryError::Refused { .. }) => Outcome::failed(
+            error.to_string(),
+            "give credentials with --registry-auth-secret-path, and make sure that nodes have \
+             them, too",
+        ),
+        Err(error @ RegistryError::Unreachable { .. }) => Outcome::warning(
+            format!("{error} (asked from this machine, not from a node)"),
+            format!("see whether nodes reach the registry, or name another: {set}"),
+        ),
+        Err(error) => Outcome::failed(error.to_string(), set),
+    }
+}

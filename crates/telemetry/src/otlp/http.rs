@@ -1,0 +1,84 @@
+//! The client of exports over HTTP.
+
+use std::{error::Error, sync::Arc};
+
+use async_trait::async_trait;
+use hyper_util::client::legacy::connect::HttpConnector;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response, hyper::HyperClient};
+use tokio::runtime::Handle;
+
+use crate::{TelemetryError, settings::Collector};
+
+/// A client for one collector, which keeps its connection from export to export.
+pub(super) fn client(collector: &Collector) -> Result<OnRuntime, TelemetryError> {
+    let runtime = Handle::try_current().map_err(|_| TelemetryError::NoRuntime)?;
+    Ok(OnRuntime {
+        runtime,
+        client: over_tcp_or_tls(collector)?,
+    })
+}
+
+#[cfg(feature = "tls")]
+fn over_tcp_or_tls(collector: &Collector) -> Result<Arc<dyn HttpClient>, TelemetryError> {
+    let Some(files) = &collector.tls else {
+        return Ok(over_tcp(collector));
+    };
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(super::tls::of_http(files)?)
+        .https_only()
+        .enable_http1()
+        .build();
+    Ok(Arc::new(HyperClient::new(
+        connector,
+        collector.timeout,
+        None,
+    )))
+}
+
+#[cfg(not(feature = "tls"))]
+fn over_tcp_or_tls(collector: &Collector) -> Result<Arc<dyn HttpClient>, TelemetryError> {
+    Ok(over_tcp(collector))
+}
+
+fn over_tcp(collector: &Collector) -> Arc<dyn HttpClient> {
+    let connector = HttpConnector::new();
+    Arc::new(HyperClient::new(connector, collector.timeout, None))
+}
+
+/// Sends on the process's runtime, for callers that have none.
+#[derive(Debug)]
+pub(super) struct OnRuntime {
+    runtime: Handle,
+    client: Arc<dyn HttpClient>,
+}
+
+// === impl OnRuntime ===
+
+#[async_trait]
+impl HttpClient for OnRuntime {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let client = Arc::clone(&self.client);
+        let answer = self
+            .runtime
+            .spawn(async move { client.send_bytes(request).await })
+            .await?;
+        if let Err(error) = &answer {
+            // The exporter says no more than that the network failed. Under its name, so that the
+            // log leaves out repetitions.
+            tracing::warn!(
+                target: "opentelemetry_http",
+                error = with_causes(&**error),
+                "the collector was not reached"
+            );
+        }
+        answer
+    }
+}
+
+/// Only the last cause tells a refused connection from an untrusted certificate.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    std::iter::successors(Some(error), |&error| error.source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}

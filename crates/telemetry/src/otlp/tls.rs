@@ -1,0 +1,79 @@
+//! Whom a collector at `https://` has to be, and who this process is to it.
+
+use std::sync::Arc;
+
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::aws_lc_rs,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
+use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
+
+use crate::{
+    TelemetryError,
+    settings::{Pem, TlsFiles},
+};
+
+/// TLS for exports over HTTP.
+pub(super) fn of_http(files: &TlsFiles) -> Result<ClientConfig, TelemetryError> {
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| TelemetryError::Tls(error.to_string()))?
+        .with_root_certificates(roots(files)?);
+    let Some((certificate, key)) = &files.identity else {
+        return Ok(config.with_no_client_auth());
+    };
+    config
+        .with_client_auth_cert(certificates(certificate)?, private_key(key)?)
+        .map_err(|error| key.refused(error))
+}
+
+/// TLS for exports over gRPC.
+pub(super) fn of_grpc(endpoint: Endpoint, files: &TlsFiles) -> Result<Endpoint, TelemetryError> {
+    let mut config = ClientTlsConfig::new().trust_anchors(roots(files)?.roots);
+    if let Some((certificate, key)) = &files.identity {
+        certificates(certificate)?;
+        private_key(key)?;
+        config = config.identity(Identity::from_pem(&certificate.text, &key.text));
+    }
+    endpoint
+        .tls_config(config)
+        .map_err(|error| TelemetryError::Tls(error.to_string()))
+}
+
+/// The authorities that are named, and nobody else; the system's where none is.
+fn roots(files: &TlsFiles) -> Result<RootCertStore, TelemetryError> {
+    let mut roots = RootCertStore::empty();
+    if let Some(authorities) = &files.authorities {
+        for certificate in certificates(authorities)? {
+            roots
+                .add(certificate)
+                .map_err(|error| authorities.refused(error))?;
+        }
+    } else {
+        let system = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(system.certs);
+        if roots.is_empty() {
+            return Err(TelemetryError::Tls(
+                "the system has no root certificates; name the collector's in \
+                 OTEL_EXPORTER_OTLP_CERTIFICATE"
+                    .to_owned(),
+            ));
+        }
+    }
+    Ok(roots)
+}
+
+fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, TelemetryError> {
+    let certificates = CertificateDer::pem_slice_iter(&pem.text)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| pem.refused(error))?;
+    if certificates.is_empty() {
+        return Err(pem.refused("it holds no certificate"));
+    }
+    Ok(certificates)
+}
+
+fn private_key(pem: &Pem) -> Result<PrivateKeyDer<'static>, TelemetryError> {
+    PrivateKeyDer::from_pem_slice(&pem.text).map_err(|error| pem.refused(error))
+}

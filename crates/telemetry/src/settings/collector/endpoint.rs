@@ -1,0 +1,90 @@
+//! The address a signal is sent to.
+
+use http::Uri;
+
+use super::{Protocol, SignalVariables, first};
+use crate::{
+    TelemetryError,
+    settings::variables::{Variables, bad},
+};
+
+/// The signal's own endpoint as it is, or the one for all signals with the signal's path, which
+/// only HTTP has.
+pub(super) fn read(
+    variables: &Variables<'_>,
+    names: &SignalVariables,
+    protocol: Protocol,
+) -> Result<Uri, TelemetryError> {
+    let [of_signal, of_all] = names.endpoint;
+    let plain = !asks_for_tls(variables, names)?;
+    let (name, base) = match first(variables, names.endpoint) {
+        Some((name, text)) => (name, parse(name, &text, plain)?),
+        None => (of_all, Uri::from_static(protocol.default_endpoint())),
+    };
+    if name == of_signal || protocol == Protocol::Grpc {
+        return Ok(base);
+    }
+    below(&base, names.path).map_err(|reason| unusable(name, &base.to_string(), &reason))
+}
+
+/// Only where an endpoint has no scheme: `http://` and `https://` say it themselves.
+fn asks_for_tls(
+    variables: &Variables<'_>,
+    names: &SignalVariables,
+) -> Result<bool, TelemetryError> {
+    match first(variables, names.insecure) {
+        Some((name, _)) => Ok(!variables.flag(name)?),
+        None => Ok(false),
+    }
+}
+
+/// Takes `http://host:port`, and `host:port` as the same.
+fn parse(variable: &'static str, text: &str, plain: bool) -> Result<Uri, TelemetryError> {
+    let url = match (text.contains("://"), plain) {
+        (true, _) => text.to_owned(),
+        (false, true) => format!("http://{text}"),
+        (false, false) => format!("https://{text}"),
+    };
+    let uri: Uri = url
+        .parse()
+        .map_err(|reason| unusable(variable, text, &http::Error::from(reason)))?;
+    match uri.scheme_str() {
+        Some("http") => Ok(uri),
+        Some("https") if cfg!(feature = "tls") => Ok(uri),
+        Some("https") => Err(bad(
+            variable,
+            format!(
+                "{text:?} asks for TLS, which is not supported here; use http://, to a collector beside the process or inside a mesh"
+            ),
+        )),
+        _ => Err(bad(
+            variable,
+            format!("{text:?} is not of the form http://host:port"),
+        )),
+    }
+}
+
+fn below(base: &Uri, path: &str) -> Result<Uri, http::Error> {
+    let mut parts = base.clone().into_parts();
+    let path = format!("{}{path}", base.path().trim_end_matches('/'));
+    parts.path_and_query = Some(path.parse()?);
+    Ok(Uri::from_parts(parts)?)
+}
+
+fn unusable(variable: &'static str, text: &str, reason: &http::Error) -> TelemetryError {
+    bad(
+        variable,
+        format!("{text:?} is not a usable address: {reason}"),
+    )
+}
+
+// === impl Protocol ===
+
+impl Protocol {
+    fn default_endpoint(self) -> &'static str {
+        match self {
+            Self::Grpc => "http://localhost:4317",
+            Self::HttpProtobuf => "http://localhost:4318",
+        }
+    }
+}

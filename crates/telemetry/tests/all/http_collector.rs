@@ -1,0 +1,169 @@
+//! An OTLP collector over HTTP that remembers what it was sent, with TLS where asked for.
+
+use std::{
+    convert::Infallible,
+    io::Read,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, Mutex},
+};
+
+use flate2::read::GzDecoder;
+use http::HeaderMap;
+use http_body_util::{BodyExt, Empty};
+use hyper::{
+    Request, Response,
+    body::{Bytes, Incoming},
+    rt, server,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use opentelemetry_proto::tonic::{
+    collector::{metrics::v1::ExportMetricsServiceRequest, trace::v1::ExportTraceServiceRequest},
+    metrics::v1::Metric,
+    trace::v1::Span,
+};
+use prost::Message;
+use rustls::ServerConfig;
+use tokio::{net::TcpListener, runtime::Runtime};
+use tokio_rustls::TlsAcceptor;
+
+/// A running collector; it ends when dropped.
+pub struct HttpCollector {
+    address: SocketAddr,
+    received: Received,
+    _runtime: Runtime,
+}
+
+/// A request as it came.
+#[derive(Clone)]
+pub struct Export {
+    pub path: String,
+    pub headers: HeaderMap,
+    body: Bytes,
+}
+
+#[derive(Clone, Default)]
+struct Received(Arc<Mutex<Vec<Export>>>);
+
+// === impl HttpCollector ===
+
+impl HttpCollector {
+    pub fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    pub fn start_with_tls(config: ServerConfig) -> Self {
+        Self::start_with(Some(TlsAcceptor::from(Arc::new(config))))
+    }
+
+    fn start_with(tls: Option<TlsAcceptor>) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let received = Received::default();
+        let listener = runtime
+            .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+            .expect("a free port on loopback");
+        let address = listener.local_addr().expect("a bound address");
+        runtime.spawn(accept(listener, tls, received.clone()));
+        Self {
+            address,
+            received,
+            _runtime: runtime,
+        }
+    }
+
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn exports(&self) -> Vec<Export> {
+        self.received.0.lock().expect("no holder panicked").clone()
+    }
+
+    pub fn paths(&self) -> Vec<String> {
+        self.exports()
+            .into_iter()
+            .map(|export| export.path)
+            .collect()
+    }
+}
+
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, received: Received) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let (tls, received) = (tls.clone(), received.clone());
+        tokio::spawn(async move {
+            match tls {
+                None => serve(TokioIo::new(stream), received).await,
+                // A client that turns away has its reasons; the tests look at those.
+                Some(tls) => {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        serve(TokioIo::new(stream), received).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn serve(stream: impl rt::Read + rt::Write + Unpin, received: Received) {
+    let service = service_fn(|request| received.clone().take(request));
+    let connection = server::conn::http1::Builder::new().serve_connection(stream, service);
+    // The client may leave in the middle.
+    let _ = connection.await;
+}
+
+// === impl Export ===
+
+impl Export {
+    pub fn header(&self, name: &str) -> &str {
+        let value = self
+            .headers
+            .get(name)
+            .unwrap_or_else(|| panic!("no {name}"));
+        value.to_str().expect("ASCII")
+    }
+
+    pub fn spans(&self) -> Vec<Span> {
+        let request = ExportTraceServiceRequest::decode(self.message()).expect("spans");
+        let of_scopes = request.resource_spans.into_iter();
+        of_scopes
+            .flat_map(|of_resource| of_resource.scope_spans)
+            .flat_map(|of_scope| of_scope.spans)
+            .collect()
+    }
+
+    pub fn metrics(&self) -> Vec<Metric> {
+        let request = ExportMetricsServiceRequest::decode(self.message()).expect("metrics");
+        let of_scopes = request.resource_metrics.into_iter();
+        of_scopes
+            .flat_map(|of_resource| of_resource.scope_metrics)
+            .flat_map(|of_scope| of_scope.metrics)
+            .collect()
+    }
+
+    fn message(&self) -> Bytes {
+        if !self.headers.contains_key("content-encoding") {
+            return self.body.clone();
+        }
+        assert_eq!(self.header("content-encoding"), "gzip");
+        let mut message = Vec::new();
+        let mut decoder = GzDecoder::new(&*self.body);
+        decoder.read_to_end(&mut message).expect("gzip");
+        message.into()
+    }
+}
+
+// === impl Received ===
+
+impl Received {
+    async fn take(self, request: Request<Incoming>) -> Result<Response<Empty<Bytes>>, Infallible> {
+        let (head, body) = request.into_parts();
+        if let Ok(body) = body.collect().await {
+            self.0.lock().expect("no holder panicked").push(Export {
+                path: head.uri.to_string(),
+                headers: head.headers,
+                body: body.to_bytes(),
+            });
+        }
+        Ok(Response::new(Empty::new()))
+    }
+}

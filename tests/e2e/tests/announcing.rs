@@ -1,0 +1,312 @@
+//! How a pod is found and reached: its call home, the watch where that call does not get through,
+//! and the ways to it.
+
+use std::net::Ipv4Addr;
+
+use e2e::{
+    HOME, Runner, Stage, connect, define, evaluate, eventually, free_port, function_container,
+    function_pods, function_services, is_ready, on_cluster, resource_list, store_template,
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{ResourceExt, api::PostParams};
+use runner_config::objects::ServiceTemplate;
+use runner_proto::{
+    announce::{AnnounceRequest, announcements_client::AnnouncementsClient},
+    runner_status::{Pod as PodStatus, pod::Way},
+};
+use serde_json::json;
+use tonic::{Code, transport::Endpoint};
+
+const COUNT: &str = "functions/count";
+/// An address that nobody has: calls to it are refused at once.
+const NOBODY: &str = "--announce-address=198.18.255.250";
+
+async fn count(stage: &Stage, runner: &Runner) {
+    let mut client = connect(&runner.address()).expect("an address");
+    let answer = evaluate(&mut client, &stage.image(COUNT), resource_list(&[], 3)).await;
+    answer.expect("the function answers");
+}
+
+/// The only pod, as the runner tells of it.
+async fn told(runner: &Runner) -> PodStatus {
+    let pods = runner.status().await.pod.expect("the pod runtime is on");
+    let mut pods = pods
+        .functions
+        .into_iter()
+        .flat_map(|function| function.pods);
+    pods.next().expect("a pod")
+}
+
+fn steps(pod: &PodStatus) -> Vec<&str> {
+    pod.start.iter().map(|step| &*step.step).collect()
+}
+
+/// What the pod was told to announce itself with.
+fn announcement(pod: &Pod) -> AnnounceRequest {
+    let spec = pod.spec.as_ref().expect("a spec");
+    let given = |name: &str| {
+        let mut all = spec
+            .containers
+            .iter()
+            .flat_map(|it| it.env.iter().flatten());
+        let found = all.find(|variable| variable.name == name);
+        found
+            .and_then(|variable| variable.value.clone())
+            .expect("a variable")
+    };
+    AnnounceRequest {
+        slot: given("KRM_WRAPPER_SLOT"),
+        token: given("KRM_WRAPPER_TOKEN"),
+        address: "198.18.0.1:9446".to_owned(),
+    }
+}
+
+/// Announces as anybody might; the code of the answer.
+async fn announce(port: u16, announcement: AnnounceRequest) -> Code {
+    let home = Endpoint::from_shared(format!("http://{}:{port}", Ipv4Addr::LOCALHOST));
+    let channel = home.expect("an address").connect_lazy();
+    let answer = AnnouncementsClient::new(channel)
+        .announce(announcement)
+        .await;
+    answer.map_or_else(|status| status.code(), |_| Code::Ok)
+}
+
+/// Waits until the runner tells that it refused as many; what it tells may be a moment old.
+async fn refused(runner: &Runner, times: u64) {
+    let told = async || {
+        let pods = runner.status().await.pod.expect("the pod runtime is on");
+        pods.announcements_refused
+    };
+    eventually("the refusals", async || told().await >= times).await;
+    assert_eq!(told().await, times);
+}
+
+#[test]
+fn a_pod_calls_home_and_is_used() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        count(&stage, &runner).await;
+        // The watch may have been faster, which the call does not know.
+        eventually("the call home", async || {
+            steps(&told(&runner).await).contains(&"listening")
+        })
+        .await;
+        let pod = told(&runner).await;
+        let steps = steps(&pod);
+        for step in ["metadata", "created", "ready", "answered"] {
+            assert!(steps.contains(&step), "{step} is not among {steps:?}");
+        }
+        refused(&runner, 0).await;
+    });
+}
+
+#[test]
+fn a_pod_whose_call_is_lost_is_found_by_the_watch() {
+    on_cluster(async |stage| {
+        let runner = Runner::start(&stage, &[NOBODY, HOME[1]]).await;
+        count(&stage, &runner).await;
+        let pod = told(&runner).await;
+        let steps = steps(&pod);
+        assert!(!steps.contains(&"listening"), "{steps:?}");
+        for step in ["scheduled", "address", "ready", "answered"] {
+            assert!(steps.contains(&step), "{step} is not among {steps:?}");
+        }
+    });
+}
+
+#[test]
+fn false_and_repeated_announcements_are_refused_and_counted() {
+    on_cluster(async |stage| {
+        let port = free_port();
+        let home = format!("--announce-port={port}");
+        let runner = Runner::start(&stage, &[HOME[0], &home]).await;
+        count(&stage, &runner).await;
+        let true_one = announcement(&function_pods(&stage).await[0]);
+
+        let replayed = announce(port, true_one.clone()).await;
+        assert_eq!(replayed, Code::PermissionDenied);
+        let wrong = AnnounceRequest {
+            token: "0".repeat(true_one.token.len()),
+            ..true_one.clone()
+        };
+        assert_eq!(announce(port, wrong).await, Code::PermissionDenied);
+        let nobodys = AnnounceRequest {
+            slot: "no-such-slot".to_owned(),
+            ..true_one.clone()
+        };
+        assert_eq!(announce(port, nobodys).await, Code::PermissionDenied);
+        let malformed = AnnounceRequest {
+            address: "nowhere".to_owned(),
+            ..true_one
+        };
+        assert_eq!(announce(port, malformed).await, Code::InvalidArgument);
+
+        refused(&runner, 3).await;
+        count(&stage, &runner).await;
+    });
+}
+
+#[test]
+fn an_announcement_that_comes_late_changes_nothing() {
+    on_cluster(async |stage| {
+        let port = free_port();
+        let home = format!("--announce-port={port}");
+        let runner = Runner::start(&stage, &[NOBODY, &home]).await;
+        count(&stage, &runner).await;
+        let before = told(&runner).await.address;
+        // It was found by the watch; nobody has used its token.
+        let late = announcement(&function_pods(&stage).await[0]);
+        assert_eq!(announce(port, late.clone()).await, Code::PermissionDenied);
+        assert_eq!(announce(port, late).await, Code::PermissionDenied);
+        // The first was true, after all; only the second is somebody's trick.
+        refused(&runner, 1).await;
+        assert_eq!(told(&runner).await.address, before);
+        count(&stage, &runner).await;
+    });
+}
+
+#[test]
+fn a_token_is_good_for_its_own_slot_only() {
+    on_cluster(async |stage| {
+        let port = free_port();
+        let home = format!("--announce-port={port}");
+        let runner = Runner::start(&stage, &[NOBODY, &home]).await;
+        let (address, other) = (runner.address(), stage.image("functions/wait"));
+        let one = async { count(&stage, &runner).await };
+        let two = async {
+            let mut client = connect(&address).expect("an address");
+            let list = resource_list(&[], 1);
+            let answer = evaluate(&mut client, &other, list).await;
+            answer.expect("the function answers");
+        };
+        futures::join!(one, two, async {
+            eventually("two pods", async || function_pods(&stage).await.len() == 2).await;
+            let pods = function_pods(&stage).await;
+            let stolen = AnnounceRequest {
+                token: announcement(&pods[0]).token,
+                ..announcement(&pods[1])
+            };
+            assert_eq!(announce(port, stolen).await, Code::PermissionDenied);
+        });
+    });
+}
+
+#[test]
+fn the_wrapper_comes_by_init_container_or_as_an_image() {
+    on_cluster(async |stage| {
+        let injected = async |how: &str| {
+            let flag = format!("--wrapper-injection={how}");
+            let runner = Runner::start_at_home(&stage, &[&flag]).await;
+            count(&stage, &runner).await;
+            let pod = function_pods(&stage).await.remove(0);
+            e2e::remove_at_once(&stage, &pod).await;
+            let spec = pod.spec.expect("a spec");
+            let volumes = spec.volumes.unwrap_or_default();
+            let mounted = volumes.iter().any(|volume| volume.image.is_some());
+            (spec.init_containers.unwrap_or_default().len(), mounted)
+        };
+        assert_eq!(injected("init").await, (1, false));
+        eventually("no pod", async || function_pods(&stage).await.is_empty()).await;
+        assert_eq!(injected("image").await, (0, true));
+    });
+}
+
+#[test]
+fn without_services_pods_are_called_directly() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &["--pod-connect=pod"]).await;
+        count(&stage, &runner).await;
+        assert!(function_services(&stage).await.is_empty());
+        let pod = told(&runner).await;
+        assert_eq!(pod.way(), Way::Pod);
+        let shown = async || {
+            let pod = function_pods(&stage).await.remove(0);
+            pod.status.and_then(|status| status.pod_ip)
+        };
+        eventually("the pod's address", async || shown().await.is_some()).await;
+        assert_eq!(shown().await.as_deref(), Some(&*pod.address));
+    });
+}
+
+#[test]
+fn calls_go_through_the_service_once_kubernetes_calls_the_pod_ready() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        eventually("the way through the service", async || {
+            count(&stage, &runner).await;
+            told(&runner).await.way() == Way::Service
+        })
+        .await;
+        assert!(is_ready(&function_pods(&stage).await[0]));
+        count(&stage, &runner).await;
+        assert_eq!(function_pods(&stage).await.len(), 1);
+    });
+}
+
+#[test]
+fn by_way_of_the_service_means_by_no_other() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let runner = Runner::start_at_home(&stage, &["--pod-connect=service"]).await;
+        count(&stage, &runner).await;
+        let service = function_services(&stage).await.remove(0);
+        let pod = told(&runner).await;
+        assert_eq!(pod.way(), Way::Service);
+        let address = service.spec.and_then(|spec| spec.cluster_ip);
+        assert_eq!(address.as_deref(), Some(&*pod.address));
+    });
+}
+
+/// Pods that are never ready, and services that show only those that are: a runner that goes past
+/// the service is found out by its answer.
+async fn store_empty_services(stage: &Stage) {
+    define(stage).await;
+    let probe = json!({"readinessProbe": {"exec": {"command": ["/no/such/program"]}}});
+    store_template(stage, json!({}), probe).await;
+    let template = json!({
+        "apiVersion": "config.porch.kpt.dev/v1alpha1",
+        "kind": "ServiceTemplate",
+        "metadata": {"name": "base-service-template"},
+        "template": {"spec": {"publishNotReadyAddresses": false}},
+    });
+    let template: ServiceTemplate = serde_json::from_value(template).expect("a template");
+    let stored = stage.api().create(&PostParams::default(), &template).await;
+    stored.expect("the cluster takes the template");
+}
+
+#[test]
+fn a_service_without_an_endpoint_is_not_bypassed() {
+    on_cluster(async |stage| {
+        store_empty_services(&stage).await;
+        let flags = ["--pod-connect=service", "--pod-ready-timeout=14s"];
+        let runner = Runner::start_at_home(&stage, &flags).await;
+        let (address, image) = (runner.address(), stage.image(COUNT));
+        let call = tokio::spawn(async move {
+            let mut client = connect(&address).expect("an address");
+            evaluate(&mut client, &image, resource_list(&[], 1)).await
+        });
+        eventually("a running function", async || {
+            let pods = function_pods(&stage).await;
+            pods.iter().any(|pod| function_container(pod).is_some())
+        })
+        .await;
+        let answer = call.await.expect("the caller does not panic");
+        let status = answer.expect_err("there is no way to the pod");
+        assert_eq!(status.code(), Code::Unavailable, "{status}");
+    });
+}
+
+#[test]
+fn a_call_does_not_wait_for_the_service() {
+    on_cluster(async |stage| {
+        store_empty_services(&stage).await;
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        count(&stage, &runner).await;
+        let pod = function_pods(&stage).await.remove(0);
+        assert_eq!(
+            function_services(&stage).await[0].name_any(),
+            pod.name_any()
+        );
+        assert_eq!(told(&runner).await.way(), Way::Pod);
+    });
+}

@@ -1,0 +1,298 @@
+//! What function pods are made from: objects, the older ConfigMap, and what a FunctionConfig
+//! changes.
+
+use e2e::{
+    HOME, Runner, Stage, config_map_of_runner, config_maps_of_runner, connect, define, evaluate,
+    eventually, function_pods, function_services, on_cluster, resource_list,
+};
+use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, PodTemplate, ServiceAccount};
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams, PostParams},
+};
+use runner_config::objects::{FunctionConfig, ServiceTemplate};
+use serde_json::{Value, json};
+use tonic::Code;
+
+const COUNT: &str = "functions/count";
+const OLDER: &str = include_str!("../fixtures/older-pod-template.yaml");
+
+async fn answers(runner: &Runner, image: &str) -> String {
+    let mut client = connect(&runner.address()).expect("an address");
+    let answer = evaluate(&mut client, image, resource_list(&[], 1)).await;
+    let answer = answer.expect("the function answers");
+    String::from_utf8_lossy(&answer.log).into_owned()
+}
+
+async fn only_pod(stage: &Stage) -> Pod {
+    let mut pods = function_pods(stage).await;
+    assert_eq!(pods.len(), 1);
+    pods.remove(0)
+}
+
+fn container<'a>(pod: &'a Pod, name: &str) -> &'a Container {
+    let spec = pod.spec.as_ref().expect("a spec");
+    let mut all = spec
+        .init_containers
+        .iter()
+        .flatten()
+        .chain(&spec.containers);
+    all.find(|known| known.name == name)
+        .expect("such a container")
+}
+
+async fn change(api: &Api<PodTemplate>, change: Value) {
+    let changed = api
+        .patch(
+            "base-pod-template",
+            &PatchParams::default(),
+            &Patch::Merge(change),
+        )
+        .await;
+    changed.expect("the template can be changed");
+}
+
+#[test]
+fn what_is_built_in_is_stored_for_operators_to_change() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        runner.serving().await;
+        let pods = stage.api::<PodTemplate>();
+        let template = pods.get("base-pod-template").await.expect("it is stored");
+        let version = template.resource_version();
+        let managers = template.metadata.managed_fields.unwrap_or_default();
+        let managers: Vec<_> = managers.into_iter().filter_map(|it| it.manager).collect();
+        assert_eq!(managers, ["krm-function-runner"]);
+        let services = stage.api::<ServiceTemplate>();
+        let stored = services.get("base-service-template").await;
+        let stored = stored.expect("it is stored");
+        // Either change makes new pods.
+        let newest = [version, stored.resource_version()].into_iter();
+        let newest = newest
+            .flatten()
+            .max_by_key(|version| version.parse::<u64>().ok());
+
+        answers(&runner, &stage.image(COUNT)).await;
+        let pod = only_pod(&stage).await;
+        let made_from = pod.annotations().get("fn.kpt.dev/template-version");
+        assert_eq!(made_from, newest.as_ref());
+    });
+}
+
+#[test]
+fn a_service_template_is_what_services_are_made_from() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let template = json!({
+            "apiVersion": "config.porch.kpt.dev/v1alpha1",
+            "kind": "ServiceTemplate",
+            "metadata": {"name": "base-service-template"},
+            "template": {
+                "metadata": {"annotations": {"example.com/team": "blue"}},
+                "spec": {"sessionAffinity": "ClientIP"},
+            },
+        });
+        let template: ServiceTemplate = serde_json::from_value(template).expect("a template");
+        let stored = stage.api().create(&PostParams::default(), &template).await;
+        stored.expect("the cluster takes the template");
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        answers(&runner, &stage.image(COUNT)).await;
+        let service = function_services(&stage).await.remove(0);
+        assert_eq!(service.annotations()["example.com/team"], "blue");
+        let affinity = service.spec.and_then(|spec| spec.session_affinity);
+        assert_eq!(affinity.as_deref(), Some("ClientIP"));
+    });
+}
+
+#[test]
+fn a_template_that_breaks_the_contract_is_told_and_the_last_good_one_used() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        runner.serving().await;
+        let templates = stage.api::<PodTemplate>();
+        change(
+            &templates,
+            json!({"template": {"spec": {"containers": [{"name": "main", "image": "x"}]}}}),
+        )
+        .await;
+        let complaint = "exactly one container named \"function\"";
+        eventually("the complaint", async || {
+            let degraded = runner.status().await.degraded;
+            degraded.iter().any(|what| what.contains(complaint))
+        })
+        .await;
+        assert!(runner.log().contains(complaint));
+        answers(&runner, &stage.image(COUNT)).await;
+        container(&only_pod(&stage).await, "function");
+    });
+}
+
+#[test]
+fn without_any_good_template_callers_are_told_until_there_is_one() {
+    on_cluster(async |stage| {
+        let bad = json!({
+            "metadata": {"name": "base-pod-template"},
+            "template": {"spec": {"containers": [{"name": "main", "image": "x"}]}},
+        });
+        let bad: PodTemplate = serde_json::from_value(bad).expect("a template");
+        let stored = stage.api().create(&PostParams::default(), &bad).await;
+        stored.expect("the cluster takes the template");
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        runner.serving().await;
+        let mut client = connect(&runner.address()).expect("an address");
+        let list = resource_list(&[], 1);
+        let refused = evaluate(&mut client, &stage.image(COUNT), &*list).await;
+        let refused = refused.expect_err("there is no pod");
+        assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+        assert!(
+            refused
+                .message()
+                .contains("container named \"function\", it has 0"),
+            "{refused}"
+        );
+
+        let function = json!({
+            "name": "function", "image": "replaced",
+            "command": ["/wrapper-server-tools/wrapper-server"],
+            "volumeMounts": [{"name": "wrapper-server-tools", "mountPath": "/wrapper-server-tools"}],
+        });
+        let good = json!({"template": {"spec": {
+            "initContainers": [{
+                "name": "copy-wrapper-server", "image": "replaced",
+                "command": ["cp", "-a", "/home/nonroot/wrapper-server/.", "/wrapper-server-tools"],
+                "volumeMounts": function["volumeMounts"],
+            }],
+            "containers": [function],
+            "volumes": [{"name": "wrapper-server-tools", "emptyDir": {}}],
+        }}});
+        change(&stage.api(), good).await;
+        eventually("an answer", async || {
+            evaluate(&mut client, &stage.image(COUNT), &*list)
+                .await
+                .is_ok()
+        })
+        .await;
+    });
+}
+
+#[test]
+fn the_older_config_map_is_followed() {
+    on_cluster(async |stage| {
+        let service = "apiVersion: v1\nkind: Service\nmetadata:\n  annotations: {example.com/team: \
+                       red}\nspec:\n  sessionAffinity: ClientIP\n";
+        let data = json!({"template": OLDER, "serviceTemplate": service});
+        let name = config_map_of_runner(&stage, &data).await;
+        let flag = format!("--function-pod-template={name}");
+        let flags = [HOME[0], HOME[1], &flag, "--scan-interval=1s"];
+        let runner = Runner::start(&stage, &flags).await;
+        answers(&runner, &stage.image(COUNT)).await;
+        let pod = only_pod(&stage).await;
+        let maps: Api<ConfigMap> = config_maps_of_runner(&stage);
+        let map = maps.get(&name).await.expect("it is there");
+        assert_eq!(
+            pod.annotations().get("fn.kpt.dev/template-version"),
+            map.metadata.resource_version.as_ref()
+        );
+        assert_eq!(pod.annotations()["example.com/team"], "blue");
+        let made = function_services(&stage).await.remove(0);
+        assert_eq!(made.annotations()["example.com/team"], "red");
+        let affinity = made.spec.and_then(|spec| spec.session_affinity);
+        assert_eq!(affinity.as_deref(), Some("ClientIP"));
+
+        let edited = OLDER.replace("team: blue", "team: green");
+        let edit = Patch::Merge(json!({"data": {"template": edited}}));
+        let edited = maps.patch(&name, &PatchParams::default(), &edit).await;
+        edited.expect("the ConfigMap can be changed");
+        eventually("a pod of the edited template alone", async || {
+            answers(&runner, &stage.image(COUNT)).await;
+            let pods = function_pods(&stage).await;
+            pods.len() == 1 && pods[0].annotations()["example.com/team"] == "green"
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_config_map_that_is_not_there_is_named() {
+    on_cluster(async |stage| {
+        let flags = [HOME[0], HOME[1], "--function-pod-template=no-such-template"];
+        let runner = Runner::start(&stage, &flags).await;
+        let mut client = connect(&runner.address()).expect("an address");
+        let refused = evaluate(&mut client, &stage.image(COUNT), resource_list(&[], 1)).await;
+        let refused = refused.expect_err("there is no template");
+        assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+        assert!(
+            refused
+                .message()
+                .contains("ConfigMap porch-system/no-such-template"),
+            "{refused}"
+        );
+    });
+}
+
+#[test]
+fn what_a_function_config_overrides_reaches_the_pod() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let account = json!({"metadata": {"name": "functions"}});
+        let account: ServiceAccount = serde_json::from_value(account).expect("an account");
+        let made = stage.api().create(&PostParams::default(), &account).await;
+        made.expect("the cluster takes the account");
+        let map = json!({"metadata": {"name": "settings"}, "data": {"FROM_A_MAP": "yes"}});
+        let map: ConfigMap = serde_json::from_value(map).expect("a ConfigMap");
+        let made = stage.api().create(&PostParams::default(), &map).await;
+        made.expect("the cluster takes the ConfigMap");
+        let config = json!({
+            "apiVersion": "config.porch.kpt.dev/v1alpha1",
+            "kind": "FunctionConfig",
+            "metadata": {"name": "environment"},
+            "spec": {
+                "image": "environment",
+                "prefixes": [format!("{}/functions", stage.bed().open_registry())],
+                "podExecutor": {"templateOverrides": {
+                    "serviceAccountName": "functions",
+                    "securityContext": {"runAsUser": 65532, "runAsGroup": 65532},
+                    "initContainer": {"resources": {"limits": {"memory": "32Mi"}}},
+                    "container": {
+                        "resources": {"requests": {"cpu": "11m"}, "limits": {"memory": "48Mi"}},
+                        "env": [{"name": "GIVEN", "value": "by the operator"}],
+                        "envFrom": [{"configMapRef": {"name": "settings"}}],
+                    },
+                }},
+            },
+        });
+        let apply = PatchParams::apply("e2e").force();
+        let configs = stage.api::<FunctionConfig>();
+        let config = Patch::Apply(&config);
+        let put = configs.patch("environment", &apply, &config).await;
+        put.expect("the cluster takes the object");
+
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        runner.serving().await;
+        let seen = answers(&runner, &stage.image("functions/environment")).await;
+        assert!(seen.contains("GIVEN=by the operator"), "{seen}");
+        assert!(seen.contains("FROM_A_MAP=yes"), "{seen}");
+
+        let pod = only_pod(&stage).await;
+        let spec = pod.spec.as_ref().expect("a spec");
+        assert_eq!(spec.service_account_name.as_deref(), Some("functions"));
+        let context = spec.security_context.as_ref().expect("a context");
+        assert_eq!(
+            (context.run_as_user, context.run_as_group),
+            (Some(65532), Some(65532))
+        );
+        let profile = context.seccomp_profile.as_ref().map(|it| &*it.type_);
+        assert_eq!(
+            profile,
+            Some("RuntimeDefault"),
+            "what is not overridden stays"
+        );
+        let limit = |name: &str| {
+            let resources = container(&pod, name).resources.clone()?;
+            Some(resources.limits?.remove("memory")?.0)
+        };
+        assert_eq!(limit("copy-wrapper-server").as_deref(), Some("32Mi"));
+        assert_eq!(limit("function").as_deref(), Some("48Mi"));
+    });
+}

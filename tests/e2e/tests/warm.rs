@@ -1,0 +1,145 @@
+//! Warm-up: pods that are there before anybody asks.
+
+use std::{fs, path::Path};
+
+use e2e::{
+    HOME, Runner, Stage, connect, define, evaluate, eventually, function_pods, is_ready,
+    on_cluster, resource_list,
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Patch, PatchParams};
+use runner_config::objects::FunctionConfig;
+use runner_proto::runner_status::Phase;
+use serde_json::json;
+
+/// The names of functions that have a pod which is ready.
+async fn warm(stage: &Stage) -> Vec<String> {
+    let pods = function_pods(stage).await;
+    let mut names: Vec<_> = pods
+        .iter()
+        .filter(|pod| is_ready(pod))
+        .filter_map(image_of)
+        .collect();
+    names.sort();
+    names
+}
+
+fn image_of(pod: &Pod) -> Option<String> {
+    let containers = &pod.spec.as_ref()?.containers;
+    let image = containers.first()?.image.as_deref()?;
+    let name = image.split('@').next()?.rsplit('/').next()?;
+    Some(name.to_owned())
+}
+
+fn write_cache_config(file: &Path, images: &[String]) {
+    let lines: Vec<_> = images
+        .iter()
+        .map(|image| format!("- name: {image}\n"))
+        .collect();
+    let fresh = file.with_extension("fresh");
+    fs::write(&fresh, lines.concat()).expect("the file can be written");
+    fs::rename(fresh, file).expect("the file can be replaced");
+}
+
+#[test]
+fn what_configuration_names_is_warm_from_the_start_and_when_it_is_added() {
+    on_cluster(async |stage| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("pod-cache-config.yaml");
+        write_cache_config(&file, &[stage.image("functions/count")]);
+        let flag = format!("--pod-cache-config={}", file.display());
+        let _runner = Runner::start_at_home(&stage, &[&flag]).await;
+        eventually("a warm function", async || {
+            warm(&stage).await == ["count:v1"]
+        })
+        .await;
+        let images = ["functions/count", "functions/set-label"].map(|name| stage.image(name));
+        write_cache_config(&file, &images);
+        eventually("two warm functions", async || {
+            warm(&stage).await == ["count:v1", "set-label:v1"]
+        })
+        .await;
+    });
+}
+
+#[test]
+fn the_tags_of_a_function_config_are_warm() {
+    on_cluster(async |stage| {
+        define(&stage).await;
+        let config = json!({
+            "apiVersion": "config.porch.kpt.dev/v1alpha1",
+            "kind": "FunctionConfig",
+            "metadata": {"name": "count"},
+            "spec": {
+                "image": "count",
+                "prefixes": [format!("{}/functions", stage.bed().open_registry())],
+                "podExecutor": {"tags": ["v1"]},
+            },
+        });
+        let _runner = Runner::start_at_home(&stage, &[]).await;
+        let apply = PatchParams::apply("e2e").force();
+        let configs = stage.api::<FunctionConfig>();
+        let config = Patch::Apply(&config);
+        let put = configs.patch("count", &apply, &config).await;
+        put.expect("the cluster takes the object");
+        eventually("a warm function", async || {
+            warm(&stage).await == ["count:v1"]
+        })
+        .await;
+    });
+}
+
+#[test]
+fn what_cannot_be_warmed_up_holds_up_neither_others_nor_the_service() {
+    on_cluster(async |stage| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("pod-cache-config.yaml");
+        let missing = stage.image("functions/no-such-function");
+        let images = [
+            missing.clone(),
+            // Nobody answers there.
+            "198.18.255.250:5000/functions/unreachable:v1".to_owned(),
+            stage.image("functions/count"),
+        ];
+        write_cache_config(&file, &images);
+        let flag = format!("--pod-cache-config={}", file.display());
+        let runner = Runner::start_at_home(&stage, &[&flag]).await;
+        runner.serving().await;
+        eventually("the function that can be warm", async || {
+            warm(&stage).await == ["count:v1"]
+        })
+        .await;
+        eventually("what is degraded", async || {
+            let degraded = runner.status().await.degraded;
+            degraded.iter().any(|what| what.contains(&missing))
+        })
+        .await;
+        assert_eq!(runner.status().await.phase(), Phase::Serving);
+        let said = runner.log();
+        let said = said.lines().filter(|line| line.contains("cannot warm up"));
+        assert!(
+            said.filter(|line| line.contains(&missing)).count() == 1,
+            "it is said once"
+        );
+    });
+}
+
+#[test]
+fn warm_up_can_be_turned_off() {
+    on_cluster(async |stage| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("pod-cache-config.yaml");
+        write_cache_config(&file, &[stage.image("functions/set-label")]);
+        let flag = format!("--pod-cache-config={}", file.display());
+        let flags = [HOME[0], HOME[1], &flag, "--warm-up-pod-cache=false"];
+        let runner = Runner::start(&stage, &flags).await;
+        // Long after a warm-up would have begun.
+        let mut client = connect(&runner.address()).expect("an address");
+        let image = stage.image("functions/count");
+        let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;
+        answer.expect("the function answers");
+        let pods = function_pods(&stage).await;
+        let names: Vec<_> = pods.iter().filter_map(image_of).collect();
+        assert_eq!(names, ["count:v1"]);
+    });
+}

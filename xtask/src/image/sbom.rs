@@ -1,0 +1,215 @@
+//! What an image is made of, for those who look for known faults in it: a CycloneDX document, from
+//! the dependencies that cargo links into each program and the checksums of Cargo.lock.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+use super::{
+    binary::{Architecture, root},
+    origin::Origin,
+};
+
+/// A package that is linked into a program, by purl.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Package {
+    name: String,
+    version: String,
+    licence: String,
+    /// Of this workspace, not of a registry.
+    ours: bool,
+    needs: BTreeSet<String>,
+}
+
+type Packages = BTreeMap<String, Package>;
+
+/// The document of an image that holds these programs. The same for all architectures: what is
+/// linked on any of them is in it.
+pub(crate) fn document(
+    image: &str,
+    programs: &[&str],
+    architectures: &[Architecture],
+    origin: &Origin,
+) -> anyhow::Result<Value> {
+    let mut packages = Packages::new();
+    let mut roots = Vec::new();
+    for program in programs {
+        for architecture in architectures {
+            let found = read(&tree(program, architecture.triple())?, &mut packages)?;
+            if !roots.contains(&found) {
+                roots.push(found);
+            }
+        }
+    }
+    let lock = fs::read_to_string(root()?.join("Cargo.lock")).context("cannot read Cargo.lock")?;
+    Ok(written(image, &roots, &packages, &checksums(&lock), origin))
+}
+
+fn tree(program: &str, triple: &str) -> anyhow::Result<String> {
+    let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .current_dir(root()?)
+        .args(["tree", "--locked", "--package", program, "--target", triple])
+        .args(["--edges", "normal,no-proc-macro", "--prefix", "depth"])
+        .args(["--format", "{p}|{l}"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("cargo tree of {program}: {}", output.status);
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Reads lines such as `2serde v1.0.0|MIT`, the depth first; returns the purl of the first.
+fn read(tree: &str, packages: &mut Packages) -> anyhow::Result<String> {
+    let mut way: Vec<String> = Vec::new();
+    for line in tree.lines() {
+        let line = line.strip_suffix(" (*)").unwrap_or(line);
+        let digits = line.find(|character: char| !character.is_ascii_digit());
+        let (depth, rest) = line.split_at(digits.context("cargo tree shows an odd line")?);
+        let (package, licence) = rest
+            .split_once('|')
+            .context("cargo tree shows no licence")?;
+        let mut words = package.split(' ');
+        let name = words.next().unwrap_or_default();
+        let version = words.next().unwrap_or_default().trim_start_matches('v');
+        let purl = format!("pkg:cargo/{name}@{version}");
+        way.truncate(depth.parse()?);
+        if let Some(parent) = way.last().and_then(|parent| packages.get_mut(parent)) {
+            parent.needs.insert(purl.clone());
+        }
+        way.push(purl.clone());
+        packages.entry(purl).or_insert_with(|| Package {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            licence: licence.to_owned(),
+            ours: words.next().is_some(),
+            needs: BTreeSet::new(),
+        });
+    }
+    way.into_iter().next().context("cargo tree shows nothing")
+}
+
+/// What Cargo.lock says of each package.
+fn checksums(lock: &str) -> BTreeMap<String, String> {
+    let value = |block: &str, key: &str| {
+        let line = block.lines().find_map(|line| line.strip_prefix(key));
+        line.map(|rest| rest.trim_start_matches(" = ").trim_matches('"').to_owned())
+    };
+    lock.split("[[package]]")
+        .filter_map(|block| {
+            let (name, version) = (value(block, "name")?, value(block, "version")?);
+            Some((
+                format!("pkg:cargo/{name}@{version}"),
+                value(block, "checksum")?,
+            ))
+        })
+        .collect()
+}
+
+fn written(
+    image: &str,
+    roots: &[String],
+    packages: &Packages,
+    checksums: &BTreeMap<String, String>,
+    origin: &Origin,
+) -> Value {
+    let components: Vec<Value> = packages
+        .iter()
+        .map(|(purl, package)| {
+            let mut component = json!({
+                "type": if roots.contains(purl) { "application" } else { "library" },
+                "bom-ref": purl,
+                "name": package.name,
+                "version": package.version,
+                "purl": purl,
+            });
+            if !package.licence.is_empty() {
+                // Cargo's older way of writing "or".
+                let expression = package.licence.replace('/', " OR ");
+                component["licenses"] = json!([{"expression": expression}]);
+            }
+            if let (false, Some(checksum)) = (package.ours, checksums.get(purl)) {
+                component["hashes"] = json!([{"alg": "SHA-256", "content": checksum}]);
+            }
+            component
+        })
+        .collect();
+    let of_image = json!({"ref": image, "dependsOn": roots});
+    let of_packages = packages
+        .iter()
+        .map(|(purl, package)| json!({"ref": purl, "dependsOn": package.needs}));
+    let dependencies: Vec<Value> = [of_image].into_iter().chain(of_packages).collect();
+    json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "timestamp": origin.created(),
+            "component": {
+                "type": "container", "bom-ref": image, "name": image, "version": origin.version(),
+            },
+        },
+        "components": components,
+        "dependencies": dependencies,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TREE: &str = "0program v0.1.0 (/checkout/program)|Apache-2.0\n\
+                        1one v1.0.0|MIT/Apache-2.0\n\
+                        2two v2.0.0+build|ISC\n\
+                        1two v2.0.0+build|ISC (*)\n";
+    const LOCK: &str = "version = 4\n\n[[package]]\nname = \"one\"\nversion = \"1.0.0\"\n\
+                        source = \"registry\"\nchecksum = \"abc\"\n";
+
+    #[test]
+    fn who_needs_whom_is_read_from_the_tree() {
+        let mut packages = Packages::new();
+        let root = read(TREE, &mut packages).unwrap();
+        assert_eq!(root, "pkg:cargo/program@0.1.0");
+        let needs: Vec<_> = packages[&root].needs.iter().collect();
+        assert_eq!(needs, ["pkg:cargo/one@1.0.0", "pkg:cargo/two@2.0.0+build"]);
+        assert!(packages[&root].ours);
+        assert!(packages["pkg:cargo/one@1.0.0"].needs.len() == 1);
+    }
+
+    #[test]
+    fn the_document_names_packages_with_licence_and_checksum() {
+        let mut packages = Packages::new();
+        let root = read(TREE, &mut packages).unwrap();
+        let origin = Origin::of_nothing();
+        let document = written("image", &[root], &packages, &checksums(LOCK), &origin);
+        let one = &document["components"][0];
+        assert_eq!(one["purl"], "pkg:cargo/one@1.0.0");
+        assert_eq!(one["licenses"][0]["expression"], "MIT OR Apache-2.0");
+        assert_eq!(one["hashes"][0]["content"], "abc");
+        assert_eq!(document["components"][1]["type"], "application");
+        assert_eq!(document["dependencies"][0]["ref"], "image");
+    }
+
+    #[test]
+    fn the_runner_is_made_of_what_it_says_it_is() {
+        let of = |program| {
+            let origin = Origin::of_nothing();
+            let document = document("image", &[program], &[Architecture::Amd64], &origin);
+            let document = document.unwrap();
+            let components = document["components"].as_array().unwrap().clone();
+            let name = |component: &Value| component["name"].as_str().unwrap().to_owned();
+            components.iter().map(name).collect::<BTreeSet<_>>()
+        };
+        assert!(of("function-runner").contains("aws-lc-sys"));
+        let wrapper = of("wrapper-server");
+        assert!(wrapper.contains("tonic") && !wrapper.contains("kube"));
+        assert!(!wrapper.contains("tempfile"), "no dependency of tests");
+    }
+}
