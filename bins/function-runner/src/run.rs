@@ -165,7 +165,7 @@ fn runtimes(
 fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
     let engine = Engine::new(&EngineOptions {
         parallel: match flags.exec.max_parallel_executions {
-            0 => Admission::cores(),
+            0 => Admission::busy_cores(),
             given => given,
         },
         max_waiting: flags.exec.max_queued_executions,

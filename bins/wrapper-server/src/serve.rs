@@ -87,7 +87,7 @@ impl Wrapped {
     fn new(flags: &Flags, program: Program) -> Self {
         let engine = Engine::new(&EngineOptions {
             parallel: match flags.max_parallel {
-                0 => Admission::cores(),
+                0 => Admission::busy_cores(),
                 given => given,
             },
             max_waiting: MAX_WAITING,
