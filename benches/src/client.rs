@@ -31,18 +31,22 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr, function: Function) -> Result<Self> {
+        Self::for_image(address, function.image()).await
+    }
+
+    pub(crate) async fn for_image(address: SocketAddr, image: String) -> Result<Self> {
         let channel = Endpoint::from_shared(format!("http://{address}"))?
             .tcp_nodelay(true)
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(WINDOW)
             .connect()
             .await
-            .context("cannot reach the runner")?;
+            .context("cannot reach the server")?;
         Ok(Self {
             service: FunctionEvaluatorClient::new(channel)
                 .max_decoding_message_size(LIMIT)
                 .max_encoding_message_size(LIMIT),
-            image: function.image(),
+            image,
         })
     }
 

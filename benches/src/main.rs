@@ -2,22 +2,26 @@
 //! in the same run.
 //!
 //! ```text
-//! rows ─→ floor  (spawn, feed, drain, wait)
-//!      └→ runner (the real binary, over gRPC) ─→ table
+//! rows ─→ floor                    (spawn, feed, drain, wait)
+//!      ├→ runner, wrapper          (the real binaries, over gRPC)
+//!      └→ cluster ─→ runner ─→ pod (on the test bed)              ─→ table
 //! ```
 //!
 //! Absolute figures drift with the machine; floor and ours are measured in turns, in small rounds,
 //! so that the drift hits both and their ratio holds.
 
 mod client;
+mod cluster;
 mod floor;
 mod functions;
 mod list;
 mod memory;
+mod relay;
 mod rows;
 mod runner;
 mod samples;
 mod table;
+mod wrapper;
 
 use std::process::ExitCode;
 
@@ -36,13 +40,15 @@ struct Options {
     /// End with 1 if a goal is missed
     #[arg(long)]
     check: bool,
-    /// Only rows whose name contains this
+    /// Only groups whose name contains this: latency, throughput, large, memory, wrapper, pods, pool
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
 }
 
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
+    // One provider for everything that speaks TLS.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let functions = Functions::prepare()?;
     let mut table = Table::default();
     tokio::runtime::Builder::new_current_thread()

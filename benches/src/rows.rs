@@ -4,7 +4,10 @@
 mod large;
 mod latency;
 mod memory;
+mod pods;
+mod pool;
 mod throughput;
+mod wrapper;
 
 use std::time::Duration;
 
@@ -70,6 +73,31 @@ pub(crate) async fn measure(
 ) -> Result<()> {
     let effort = Effort::of(options);
     let wanted = |group: &str| group.contains(&options.only);
+    if ["latency", "throughput", "large"].into_iter().any(wanted) {
+        exec(effort, wanted, functions, table).await?;
+    }
+    if wanted("memory") {
+        memory::measure(functions, effort, table).await?;
+    }
+    if wanted("wrapper") {
+        wrapper::measure(functions, effort, table).await?;
+    }
+    if wanted("pods") {
+        pods::measure(functions, effort, table).await?;
+    }
+    if wanted("pool") {
+        pool::measure(table)?;
+    }
+    Ok(())
+}
+
+/// The exec runtime: every function, with processes that wait for their call, and without.
+async fn exec(
+    effort: Effort,
+    wanted: impl Fn(&str) -> bool,
+    functions: &Functions,
+    table: &mut Table,
+) -> Result<()> {
     let standby = Runner::start(functions, 1)?;
     let plain = Runner::start(functions, 0)?;
     for function in Function::ALL {
@@ -84,15 +112,11 @@ pub(crate) async fn measure(
             latency::measure(&measured, effort, table).await?;
         }
         if wanted("throughput") {
-            throughput::measure(&measured, effort, table).await?;
+            throughput::measure(&measured, "", effort, table).await?;
         }
         if wanted("large") {
             large::measure(&measured, effort, table).await?;
         }
-    }
-    drop((standby, plain));
-    if wanted("memory") {
-        memory::measure(functions, effort, table).await?;
     }
     Ok(())
 }

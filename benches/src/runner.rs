@@ -13,6 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::functions::Functions;
 
+/// What a runner logs when it listens, with its address.
+const SERVING: &str = "serving";
+
 /// A runner on loopback.
 pub(crate) struct Runner {
     child: Child,
@@ -24,6 +27,22 @@ pub(crate) struct Runner {
 impl Runner {
     /// Starts one that keeps so many processes ready for each function.
     pub(crate) fn start(functions: &Functions, standby: usize) -> Result<Self> {
+        Self::run(SERVING, |command| {
+            command
+                .args([
+                    "--disable-runtimes=pod".to_owned(),
+                    format!("--standby={standby}"),
+                ])
+                .arg(format!("--functions={}", functions.directory().display()))
+                .arg(format!("--config={}", functions.config().display()))
+        })
+    }
+
+    /// Starts one with what a caller adds to its command, and waits until it says that it is ready.
+    pub(crate) fn run(
+        ready: &str,
+        with: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Result<Self> {
         let binary = binary()?;
         let mut command = Command::new(&binary);
         for (name, _) in std::env::vars_os() {
@@ -31,18 +50,12 @@ impl Runner {
                 command.env_remove(name);
             }
         }
-        let mut child = command
-            .args([
-                "--port=0",
-                "--listen-address=127.0.0.1",
-                "--log-format=json",
-            ])
-            .args([
-                "--disable-runtimes=pod".to_owned(),
-                format!("--standby={standby}"),
-            ])
-            .arg(format!("--functions={}", functions.directory().display()))
-            .arg(format!("--config={}", functions.config().display()))
+        command.args([
+            "--port=0",
+            "--listen-address=127.0.0.1",
+            "--log-format=json",
+        ]);
+        let mut child = with(&mut command)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -54,7 +67,7 @@ impl Runner {
             address: SocketAddr::from(([0; 4], 0)),
         };
         let mut lines = BufReader::new(log).lines();
-        runner.address = address(&mut lines)?;
+        runner.address = address(&mut lines, ready)?;
         // Whoever writes to a full pipe waits.
         thread::spawn(move || lines.for_each(drop));
         Ok(runner)
@@ -88,14 +101,21 @@ fn binary() -> Result<PathBuf> {
     Ok(path)
 }
 
-fn address(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> Result<SocketAddr> {
-    let mut said = String::new();
+/// Reads the log until that message; the address it told on the way.
+fn address(
+    lines: &mut impl Iterator<Item = std::io::Result<String>>,
+    ready: &str,
+) -> Result<SocketAddr> {
+    let (mut address, mut said) = (None, String::new());
     for line in lines {
         let line = line?;
         let event: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-        if event["message"] == "serving" {
-            let address = event["address"].as_str().context("no address")?;
-            return Ok(address.parse()?);
+        if event["message"] == SERVING {
+            let told = event["address"].as_str().context("no address")?;
+            address = Some(told.parse()?);
+        }
+        if let (Some(address), true) = (address, event["message"] == ready) {
+            return Ok(address);
         }
         said = line;
     }

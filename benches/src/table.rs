@@ -9,6 +9,7 @@ pub(crate) enum Quantity {
     /// Calls a second.
     Rate(f64),
     Bytes(u64),
+    Count(u64),
 }
 
 /// What is good enough.
@@ -20,8 +21,12 @@ pub(crate) enum Goal {
     AtLeast(f64),
     /// Ours is at most the floor and this.
     Over(Duration),
-    /// Ours is at most this, whatever the floor.
+    /// Ours is at most so many bytes, whatever the floor.
     Limit(u64),
+    /// Ours takes at most this, whatever the floor.
+    Within(Duration),
+    /// There is none of ours.
+    None,
     /// Worth knowing.
     Known,
 }
@@ -48,7 +53,7 @@ impl Quantity {
         match self {
             Self::Time(time) => time.as_secs_f64(),
             Self::Rate(rate) => rate,
-            Self::Bytes(bytes) => bytes as f64,
+            Self::Bytes(number) | Self::Count(number) => number as f64,
         }
     }
 }
@@ -59,9 +64,13 @@ impl fmt::Display for Quantity {
             Self::Time(time) if *time >= Duration::from_millis(500) => {
                 format!("{:.2} s", time.as_secs_f64())
             }
+            Self::Time(time) if *time < Duration::from_micros(100) => {
+                format!("{:.1} µs", time.as_secs_f64() * 1e6)
+            }
             Self::Time(time) => format!("{:.2} ms", time.as_secs_f64() * 1e3),
             Self::Rate(rate) => format!("{rate:.0}/s"),
             Self::Bytes(bytes) => format!("{:.1} MB", *bytes as f64 / 1e6),
+            Self::Count(count) => count.to_string(),
         };
         f.pad(&text)
     }
@@ -82,6 +91,8 @@ impl Row {
             Goal::AtLeast(least) => self.ratio()? >= least,
             Goal::Over(most) => self.ours.number() <= self.floor?.number() + most.as_secs_f64(),
             Goal::Limit(most) => self.ours.number() <= most as f64,
+            Goal::Within(most) => self.ours.number() <= most.as_secs_f64(),
+            Goal::None => self.ours.number() == 0.0,
             Goal::Known => return None,
         })
     }
@@ -92,6 +103,8 @@ impl Row {
             Goal::AtLeast(least) => format!("≥ {least:.2} ×"),
             Goal::Over(most) => format!("≤ floor + {}", Quantity::Time(most)),
             Goal::Limit(most) => format!("≤ {}", Quantity::Bytes(most)),
+            Goal::Within(most) => format!("≤ {}", Quantity::Time(most)),
+            Goal::None => "none".to_owned(),
             Goal::Known => String::new(),
         }
     }

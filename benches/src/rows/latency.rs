@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A pipeline's calls come about this far apart.
-const APART: Duration = Duration::from_millis(20);
+pub(super) const APART: Duration = Duration::from_millis(20);
 
 /// The most that standby off may cost over the floor.
 const OVER_FLOOR: Duration = Duration::from_micros(400);
@@ -24,12 +24,10 @@ const OVER_FLOOR: Duration = Duration::from_micros(400);
 /// The most that a trivial function may cost over the floor.
 const OWN_COST: Duration = Duration::from_micros(500);
 
-/// Times of one pace, measured in turns.
-#[derive(Default)]
-struct Turns {
-    floor: Samples,
-    standby: Samples,
-    plain: Samples,
+/// Times of the floor and of some clients at one pace, measured in turns.
+pub(super) struct Turns<const CLIENTS: usize> {
+    pub(super) floor: Samples,
+    pub(super) ours: [Samples; CLIENTS],
 }
 
 pub(super) async fn measure(
@@ -38,8 +36,9 @@ pub(super) async fn measure(
     table: &mut Table,
 ) -> Result<()> {
     let one = list::of_items(1);
-    let apart = Turns::take(measured, &one, APART, effort).await?;
-    let back_to_back = Turns::take(measured, &one, Duration::ZERO, effort).await?;
+    let clients = [&measured.standby, &measured.plain];
+    let apart = Turns::take(measured, clients, &one, APART, effort).await?;
+    let back_to_back = Turns::take(measured, clients, &one, Duration::ZERO, effort).await?;
     let mut push = |what: &str, floor: &Samples, ours: &Samples, goal| {
         table.push(Row {
             name: measured.row_name(what),
@@ -48,7 +47,9 @@ pub(super) async fn measure(
             goal,
         });
     };
-    let plain = "1 item, standby off, back to back";
+    let [standby_apart, plain_apart] = &apart.ours;
+    let [standby, plain] = &back_to_back.ours;
+    let off = "1 item, standby off, back to back";
     // What we add is lost in the noise of a function that takes long to start.
     let off_goal = match measured.function {
         Function::Python => Goal::Known,
@@ -56,16 +57,11 @@ pub(super) async fn measure(
     };
     if measured.function == Function::Cat {
         // Its own cost is none: what is over the floor is ours.
-        push(
-            plain,
-            &back_to_back.floor,
-            &back_to_back.plain,
-            Goal::Over(OWN_COST),
-        );
+        push(off, &back_to_back.floor, plain, Goal::Over(OWN_COST));
         push(
             "1 item, standby, 20 ms apart",
             &apart.floor,
-            &apart.standby,
+            standby_apart,
             Goal::Known,
         );
         return Ok(());
@@ -73,28 +69,28 @@ pub(super) async fn measure(
     push(
         "1 item, standby, 20 ms apart",
         &apart.floor,
-        &apart.standby,
+        standby_apart,
         Goal::AtMost(0.55),
     );
     push(
         "1 item, standby, back to back",
         &back_to_back.floor,
-        &back_to_back.standby,
+        standby,
         Goal::AtMost(0.8),
     );
-    push(plain, &back_to_back.floor, &back_to_back.plain, off_goal);
+    push(off, &back_to_back.floor, plain, off_goal);
     push(
         "1 item, standby off, 20 ms apart",
         &apart.floor,
-        &apart.plain,
+        plain_apart,
         Goal::Known,
     );
     let hundred = list::of_items(100);
-    let hundred = Turns::take(measured, &hundred, APART, effort).await?;
+    let hundred = Turns::take(measured, [&measured.standby], &hundred, APART, effort).await?;
     push(
         "100 items, standby, 20 ms apart",
         &hundred.floor,
-        &hundred.standby,
+        &hundred.ours[0],
         Goal::Known,
     );
     Ok(())
@@ -102,24 +98,25 @@ pub(super) async fn measure(
 
 // === impl Turns ===
 
-impl Turns {
-    async fn take(
+impl<const CLIENTS: usize> Turns<CLIENTS> {
+    pub(super) async fn take(
         measured: &Measured<'_>,
+        clients: [&Client; CLIENTS],
         list: &Bytes,
         pause: Duration,
         effort: Effort,
     ) -> Result<Self> {
         let program = measured.functions.path(measured.function);
-        let mut turns = Self::default();
+        let mut turns = Self {
+            floor: Samples::default(),
+            ours: std::array::from_fn(|_| Samples::default()),
+        };
         for _ in 0..effort.rounds {
             for _ in 0..effort.calls {
                 tokio::time::sleep(pause).await;
                 turns.floor.push(floor::time(&program, list)?);
             }
-            for (client, samples) in [
-                (&measured.standby, &mut turns.standby),
-                (&measured.plain, &mut turns.plain),
-            ] {
+            for (client, samples) in clients.iter().zip(&mut turns.ours) {
                 samples.extend(calls(client, list, pause, effort.calls).await?);
             }
         }

@@ -33,46 +33,50 @@ pub(super) async fn measure(
         });
     };
     push(
-        "resident, idle".to_owned(),
+        "runner, resident, idle".to_owned(),
         memory::resident(runner.pid())?,
         15_000_000,
     );
+    many_calls(&client, effort).await?;
+    let name = format!("runner, resident, after {} calls", effort.many_calls);
+    push(name, memory::resident(runner.pid())?, 30_000_000);
+    drop(runner);
+
+    for function in [Function::Cat, Function::Go] {
+        let runner = Runner::start(functions, 1)?;
+        let client = Client::connect(runner.address(), function).await?;
+        table.push(peak_of("runner", runner.pid(), &client, function).await?);
+    }
+    Ok(())
+}
+
+pub(super) async fn many_calls(client: &Client, effort: Effort) -> Result<()> {
     let list = list::of_items(10);
     stream::iter(0..effort.many_calls)
         .map(|_| client.evaluate(&list))
         .buffer_unordered(CALLERS)
         .try_for_each(async |_| Ok(()))
-        .await?;
-    let name = format!("resident, after {} calls", effort.many_calls);
-    push(name, memory::resident(runner.pid())?, 30_000_000);
-    drop(runner);
-
-    for function in [Function::Cat, Function::Go] {
-        let (copies, size) = peak(functions, function).await?;
-        table.push(Row {
-            name: format!(
-                "{}, a list of 5 MB: resident in the runner",
-                function.name()
-            ),
-            floor: Some(Quantity::Bytes(size)),
-            ours: Quantity::Bytes(copies),
-            goal: Goal::AtMost(COPIES),
-        });
-    }
-    Ok(())
+        .await
 }
 
-/// What a runner that was at rest needs more at most while it evaluates one large list, and how
-/// large that is: the longer of what goes in and what comes out.
-async fn peak(functions: &Functions, function: Function) -> Result<(u64, u64)> {
-    let runner = Runner::start(functions, 1)?;
-    let client = Client::connect(runner.address(), function).await?;
+/// What a server that was at rest needs more at most while it evaluates one large list, in copies of
+/// that: the longer of what goes in and what comes out.
+pub(super) async fn peak_of(
+    server: &str,
+    pid: u32,
+    client: &Client,
+    function: Function,
+) -> Result<Row> {
     // Large enough to take every path that the large one takes.
     client.evaluate(&list::of_items(250)).await?;
-    memory::forget_peak(runner.pid())?;
-    let before = memory::resident(runner.pid())?;
+    memory::forget_peak(pid)?;
+    let before = memory::resident(pid)?;
     let list = list::of_bytes(LARGE);
     let answer = client.evaluate(&list).await?;
-    let size = list.len().max(answer.len()) as u64;
-    Ok((memory::peak(runner.pid())?.saturating_sub(before), size))
+    Ok(Row {
+        name: format!("{server}, {}, a list of 5 MB", function.name()),
+        floor: Some(Quantity::Bytes(list.len().max(answer.len()) as u64)),
+        ours: Quantity::Bytes(memory::peak(pid)?.saturating_sub(before)),
+        goal: Goal::AtMost(COPIES),
+    })
 }

@@ -15,8 +15,10 @@ use crate::{
 
 const CALLERS: usize = 64;
 
+/// `way` is part of the rows' names.
 pub(super) async fn measure(
     measured: &Measured<'_>,
+    way: &str,
     effort: Effort,
     table: &mut Table,
 ) -> Result<()> {
@@ -38,7 +40,7 @@ pub(super) async fn measure(
         Function::Go | Function::Python => goal,
     };
     table.push(Row {
-        name: measured.row_name(&format!("64 callers (floor: {cores} at a time)")),
+        name: measured.row_name(&format!("{way}64 callers (floor: {cores} at a time)")),
         floor: Some(Quantity::Rate(raw)),
         ours: Quantity::Rate(ours),
         goal: goals(Goal::AtLeast(0.9)),
@@ -46,7 +48,7 @@ pub(super) async fn measure(
     // Nobody waits longer than another if all are served in order.
     let fair = Duration::from_secs_f64(CALLERS as f64 / ours.max(f64::MIN_POSITIVE));
     table.push(Row {
-        name: measured.row_name("64 callers, p99 (floor: 64 / throughput)"),
+        name: measured.row_name(&format!("{way}64 callers, p99 (floor: 64 / throughput)")),
         floor: Some(Quantity::Time(fair)),
         ours: Quantity::Time(times.percentile(99)),
         goal: goals(Goal::AtMost(1.3)),

@@ -5,7 +5,6 @@ mod flags;
 mod pods;
 mod registry;
 mod run;
-mod signals;
 mod status;
 mod tls;
 

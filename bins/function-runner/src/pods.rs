@@ -7,7 +7,7 @@ use runner_cluster::{Injection, PullSecret, RenderOptions, TemplateSource, own_n
 use runner_config::{ClusterOptions, Configuration, Follow};
 use runner_pool::{Limits, Settings};
 use runner_runtimes::{Announcing, Connect, Pod, PodOptions, Tracing};
-use tokio::net::TcpListener;
+use runner_service::ListenAt;
 use tracing::{info, warn};
 
 use crate::{
@@ -147,13 +147,8 @@ fn limits(flags: &PodFlags) -> Limits {
 /// Holds the port on which pods announce themselves. Pods start without it too, only later.
 async fn announcing(flags: &PodFlags) -> Option<Announcing> {
     let address = flags.announce_address.or_else(own_address)?;
-    let bind = async |ip: IpAddr| TcpListener::bind(SocketAddr::new(ip, flags.announce_port)).await;
-    let bound = match bind(Ipv6Addr::UNSPECIFIED.into()).await {
-        Ok(listener) => Ok(listener),
-        // Machines without IPv6.
-        Err(_) => bind(Ipv4Addr::UNSPECIFIED.into()).await,
-    };
-    let listener = bound.context("cannot listen for announcements");
+    let listener = ListenAt::everywhere(flags.announce_port).bind().await;
+    let listener = listener.context("cannot listen for announcements");
     let held = listener.and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
     match held {
         Ok((port, listener)) => Some(Announcing {

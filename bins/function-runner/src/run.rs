@@ -1,8 +1,6 @@
 //! From flags to a serving process and its end.
 
 use std::{
-    io,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -13,7 +11,7 @@ use runner_config::{Configuration, FileOptions, Progress};
 use runner_core::{Evaluator, Runtime};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
 use runner_runtimes::{Chain, Exec, Local, Pod, Wording};
-use runner_service::{Lifecycle, Server, ServerError, ServerOptions};
+use runner_service::{Lifecycle, ListenAt, Server, ServerOptions};
 use runner_telemetry::LogOptions;
 use tracing::{info, warn};
 
@@ -21,7 +19,6 @@ use crate::{
     enabled::Enabled,
     flags::{Flags, ServerFlags},
     pods::Cluster,
-    signals,
     status::Status,
     tls,
 };
@@ -67,7 +64,8 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     }
     let _orphans = Orphans::watch();
     let lifecycle = Lifecycle::default();
-    signals::watch(lifecycle.clone(), flags.server.drain_timeout)
+    lifecycle
+        .drain_on_signals(flags.server.drain_timeout, runner_process::end_all)
         .context("cannot watch for signals")?;
 
     let configuration = Configuration::load(files(&flags))?;
@@ -167,7 +165,7 @@ fn runtimes(
 fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
     let engine = Engine::new(&EngineOptions {
         parallel: match flags.exec.max_parallel_executions {
-            0 => Admission::cores(),
+            0 => Admission::busy_cores(),
             given => given,
         },
         max_waiting: flags.exec.max_queued_executions,
@@ -203,25 +201,15 @@ async fn bind(
     status: Arc<Status>,
     lifecycle: &Lifecycle,
 ) -> Result<Server> {
-    let tls = tls::from_files(flags)?;
-    let bind = async |address: IpAddr| {
-        let options = ServerOptions {
-            message_limit: flags.max_request_body_size,
-            trace_parent: Some(runner_telemetry::propagation::parent_of),
-            status: Some(status.clone()),
-            tls: tls.clone(),
-        };
-        let address = SocketAddr::new(address, flags.port);
-        Server::bind(address, evaluator.clone(), lifecycle.clone(), options).await
+    let options = ServerOptions {
+        message_limit: flags.max_request_body_size,
+        trace_parent: Some(runner_telemetry::propagation::parent_of),
+        status: Some(status),
+        tls: tls::from_files(flags)?,
     };
-    if let Some(address) = flags.listen_address {
-        return Ok(bind(address).await?);
-    }
-    match bind(Ipv6Addr::UNSPECIFIED.into()).await {
-        // Machines without IPv6.
-        Err(ServerError::Listen { source, .. }) if source.kind() != io::ErrorKind::AddrInUse => {
-            Ok(bind(Ipv4Addr::UNSPECIFIED.into()).await?)
-        }
-        bound => Ok(bound?),
-    }
+    let at = ListenAt {
+        address: flags.listen_address,
+        port: flags.port,
+    };
+    Ok(Server::bind(at, evaluator, lifecycle.clone(), options).await?)
 }

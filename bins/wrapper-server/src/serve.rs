@@ -1,18 +1,12 @@
 //! Serving the function, with the duties of PID 1.
 
-use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    process::ExitCode,
-    sync::Arc,
-    time::Duration,
-};
+use std::{process::ExitCode, sync::Arc};
 
 use runner_core::{Evaluation, EvaluationFuture, Evaluator};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans, Program};
 use runner_runtimes::{Local, Wording};
-use runner_service::{Lifecycle, Server, ServerError, ServerOptions};
+use runner_service::{Lifecycle, ListenAt, Server, ServerOptions};
 use runner_telemetry::{LogFormat, LogOptions, propagation};
-use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::{announce::Announcement, complain, entrypoint, flags::Flags};
@@ -68,11 +62,14 @@ async fn serve_observed(flags: Flags, program: Program) -> Result<(), String> {
     }
     let _orphans = Orphans::watch();
     let lifecycle = Lifecycle::default();
-    watch_signals(lifecycle.clone(), flags.drain_timeout)
+    lifecycle
+        .drain_on_signals(flags.drain_timeout, runner_process::end_all)
         .map_err(|error| format!("cannot watch for signals: {error}"))?;
 
     let wrapped = Arc::new(Wrapped::new(&flags, program));
-    let server = bind(&flags, wrapped, &lifecycle)
+    let options = ServerOptions::plaintext(flags.max_request_body_size, propagation::parent_of);
+    let at = ListenAt::everywhere(flags.port);
+    let server = Server::bind(at, wrapped, lifecycle.clone(), options)
         .await
         .map_err(|error| error.to_string())?;
     let address = server.address().map_err(|error| error.to_string())?;
@@ -84,55 +81,13 @@ async fn serve_observed(flags: Flags, program: Program) -> Result<(), String> {
     server.serve().await.map_err(|error| error.to_string())
 }
 
-async fn bind(
-    flags: &Flags,
-    evaluator: Arc<dyn Evaluator>,
-    lifecycle: &Lifecycle,
-) -> Result<Server, ServerError> {
-    let bind = async |address: IpAddr| {
-        let options = ServerOptions::plaintext(flags.max_request_body_size, propagation::parent_of);
-        let address = SocketAddr::new(address, flags.port);
-        Server::bind(address, evaluator.clone(), lifecycle.clone(), options).await
-    };
-    match bind(Ipv6Addr::UNSPECIFIED.into()).await {
-        // Nodes without IPv6.
-        Err(ServerError::Listen { source, .. })
-            if source.kind() != std::io::ErrorKind::AddrInUse =>
-        {
-            bind(Ipv4Addr::UNSPECIFIED.into()).await
-        }
-        bound => bound,
-    }
-}
-
-/// The first signal drains, within the pod's grace period; the second ends at once.
-fn watch_signals(lifecycle: Lifecycle, grace: Duration) -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::spawn(async move {
-        let mut next = async || {
-            tokio::select! {
-                _ = terminate.recv() => 143,
-                _ = interrupt.recv() => 130,
-            }
-        };
-        next().await;
-        info!(?grace, "draining");
-        lifecycle.drain(grace);
-        let code = next().await;
-        runner_process::end_all();
-        std::process::exit(code);
-    });
-    Ok(())
-}
-
 // === impl Wrapped ===
 
 impl Wrapped {
     fn new(flags: &Flags, program: Program) -> Self {
         let engine = Engine::new(&EngineOptions {
             parallel: match flags.max_parallel {
-                0 => Admission::cores(),
+                0 => Admission::busy_cores(),
                 given => given,
             },
             max_waiting: MAX_WAITING,

@@ -1,6 +1,6 @@
-//! Who may run now: as many processes as there are cores, the others in the order they came.
+//! Who may run now: as many processes as keep the cores busy, the others in the order they came.
 //!
-//! Functions are short and CPU-bound: more processes than cores make everyone slower. One that
+//! Functions are short and CPU-bound: many more processes than cores make everyone slower. One that
 //! takes long (it waits for something, or hangs) steps aside into a wider lane after a moment, so a
 //! few slow functions never hold up the many quick ones.
 
@@ -63,10 +63,18 @@ impl Admission {
         }
     }
 
-    /// As many processes as this process has cores, by its cgroup (v1 or v2) and affinity.
+    /// As many as this process has cores, by its cgroup (v1 or v2) and affinity.
     #[must_use]
     pub fn cores() -> usize {
         std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    /// So many processes at once that no core idles: half as many again as there are cores, since
+    /// some of them are being started or waiting for their input to arrive or their output to leave.
+    #[must_use]
+    pub fn busy_cores() -> usize {
+        let cores = Self::cores();
+        cores + cores.div_ceil(2)
     }
 
     /// How many processes run at once.

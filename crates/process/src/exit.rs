@@ -34,7 +34,8 @@ pub(crate) struct Leader {
 
 struct Living {
     child: Child,
-    watch: Watch,
+    /// None until somebody waits: most ends are seen by the pipes they close.
+    watch: Option<Watch>,
 }
 
 /// How we learn that the leader ended without reaping it: its pid, and so its group's id, must stay
@@ -102,19 +103,10 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 
 impl Leader {
     /// Takes charge of a child that was started as the leader of its own process group.
-    pub(crate) fn new(mut child: Child) -> io::Result<Self> {
-        let pid = Pid::from_child(&child);
-        match Watch::new(pid) {
-            Ok(watch) => Ok(Self {
-                pid,
-                living: Some(Living { child, watch }),
-            }),
-            Err(error) => {
-                kill_group(pid);
-                let _ = child.wait();
-                orphans::forget(pid);
-                Err(error)
-            }
+    pub(crate) fn new(child: Child) -> Self {
+        Self {
+            pid: Pid::from_child(&child),
+            living: Some(Living { child, watch: None }),
         }
     }
 
@@ -125,7 +117,7 @@ impl Leader {
     /// Waits until the leader ended. It is not reaped yet.
     pub(crate) async fn exited(&mut self) -> io::Result<()> {
         match &mut self.living {
-            Some(living) => living.watch.ended(self.pid).await,
+            Some(living) => living.ended(self.pid).await,
             None => Ok(()),
         }
     }
@@ -160,7 +152,7 @@ impl Drop for Leader {
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if !has_ended(pid) => {
                 runtime.spawn(async move {
-                    let _ = living.watch.ended(pid).await;
+                    let _ = living.ended(pid).await;
                     let _ = living.reap(pid);
                 });
             }
@@ -174,6 +166,14 @@ impl Drop for Leader {
 // === impl Living ===
 
 impl Living {
+    async fn ended(&mut self, pid: Pid) -> io::Result<()> {
+        let watch = match self.watch.take() {
+            Some(watch) => watch,
+            None => Watch::new(pid)?,
+        };
+        self.watch.insert(watch).ended(pid).await
+    }
+
     fn reap(mut self, pid: Pid) -> io::Result<Exit> {
         kill_group(pid);
         // The watch goes first: a pidfd is tied to this process, and its number is free afterwards.
@@ -260,6 +260,7 @@ mod tests {
         let pid = Pid::from_child(&child);
         let mut watch = Watch::Sigchld(signals);
         watch.ended(pid).await.unwrap();
+        let watch = Some(watch);
         let living = Living { child, watch };
         assert_eq!(living.reap(pid).unwrap(), Exit::Code(4));
     }

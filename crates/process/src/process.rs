@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
+use rustix::io::Errno;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::unix::pipe::{Receiver, Sender},
@@ -27,8 +28,9 @@ use crate::{
 /// before we stop listening: a grandchild may hold it.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// A function that runs this long may be one that eats memory. Telling the kernel whom to end first
-/// goes through `/proc`, which is too dear for the many that are done sooner.
+/// A function that runs this long may be one that eats memory, or one that ended and left its pipes
+/// to a grandchild. Telling the kernel whom to end first, and watching for the end apart from the
+/// pipes, is too dear for the many that are done sooner.
 const LONG: Duration = Duration::from_millis(50);
 
 /// A pipe holds this much unless asked to hold more.
@@ -43,7 +45,7 @@ const READ_SIZE: usize = 16 << 10;
 pub(crate) struct Process {
     // Fields are dropped in this order: the process goes before its directory does.
     leader: Leader,
-    stdin: Sender,
+    stdin: OwnedFd,
     stdout: Receiver,
     stderr: Receiver,
     _scratch: Option<Scratch>,
@@ -86,17 +88,13 @@ impl Process {
             (None, Surroundings::Confined) => Some(Path::new("/")),
             (None, Surroundings::Inherited) => None,
         };
-        let mut child = program.start(directory)?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let leader = Leader::new(child)?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(io::Error::other("the process has no pipes").into());
-        };
+        let started = program.start(directory)?;
+        let leader = Leader::new(started.child);
         Ok(Self {
             leader,
-            stdin: Sender::from_owned_fd(OwnedFd::from(stdin))?,
-            stdout: Receiver::from_owned_fd(OwnedFd::from(stdout))?,
-            stderr: Receiver::from_owned_fd(OwnedFd::from(stderr))?,
+            stdin: started.stdin,
+            stdout: Receiver::from_owned_fd_unchecked(started.stdout)?,
+            stderr: Receiver::from_owned_fd_unchecked(started.stderr)?,
             _scratch: scratch,
         })
     }
@@ -147,8 +145,12 @@ impl Process {
                     done = &mut drained, if !is_drained => {
                         done?;
                         is_drained = true;
+                        // Pipes are closed by the end, nearly always: nothing more to wait for.
+                        if leader.has_ended() {
+                            break true;
+                        }
                     }
-                    ended = leader.exited() => {
+                    ended = leader.exited(), if is_drained || is_long => {
                         ended.map_err(Stopped::Io)?;
                         break true;
                     }
@@ -192,8 +194,18 @@ impl Process {
 }
 
 /// A function may end, or close its standard input, before it has read everything: its own affair.
-async fn feed(mut stdin: Sender, input: Bytes) {
-    let _ = stdin.write_all(&input).await;
+async fn feed(stdin: OwnedFd, input: Bytes) {
+    // What fits into the pipe, most lists do, goes there without asking whether there is room.
+    let written = match rustix::io::write(&stdin, &input) {
+        Ok(written) => written,
+        Err(Errno::AGAIN | Errno::INTR) => 0,
+        Err(_) => return,
+    };
+    if written < input.len()
+        && let Ok(mut stdin) = Sender::from_owned_fd_unchecked(stdin)
+    {
+        let _ = stdin.write_all(&input[written..]).await;
+    }
 }
 
 async fn drain(

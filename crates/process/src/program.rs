@@ -4,12 +4,19 @@ use std::{
     borrow::Cow,
     ffi::OsString,
     fs, io,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
+    os::{
+        fd::OwnedFd,
+        unix::{fs::PermissionsExt, process::CommandExt},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::{
+    fs::{OFlags, fcntl_setfl},
+    pipe::{PipeFlags, pipe_with},
+    process::{Pid, Resource, Rlimit, prlimit},
+};
 
 use crate::orphans;
 
@@ -34,6 +41,14 @@ pub enum Surroundings {
     Confined,
     /// In its own image, where everything is as the image says.
     Inherited,
+}
+
+/// A process, and our ends of its pipes, none of which blocks.
+pub(crate) struct Started {
+    pub(crate) child: Child,
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
 }
 
 /// Why a program did not start.
@@ -76,15 +91,28 @@ impl Program {
     ///
     /// Nothing here may need code between fork and exec: the standard library then starts it by
     /// `posix_spawn`, without copying our page tables. Limits are therefore set from outside.
-    pub(crate) fn start(&self, directory: Option<&Path>) -> Result<Child, StartError> {
+    pub(crate) fn start(&self, directory: Option<&Path>) -> Result<Started, StartError> {
+        self.spawn(directory)
+            .map_err(|source| self.start_error(source))
+    }
+
+    fn spawn(&self, directory: Option<&Path>) -> io::Result<Started> {
+        // Made here and not by the command, whose ends would have to be told not to block by two
+        // more calls each.
+        let (their_stdin, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        for ours in [&stdin, &stdout, &stderr] {
+            fcntl_setfl(ours, OFlags::NONBLOCK)?;
+        }
         let mut command = Command::new(&self.path);
         command
             .args(&self.args)
             .env_clear()
             .envs(self.env.iter().map(|(key, value)| (key, value)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdin(Stdio::from(their_stdin))
+            .stdout(Stdio::from(their_stdout))
+            .stderr(Stdio::from(their_stderr))
             .process_group(0);
         if let Some(directory) = directory {
             command
@@ -92,13 +120,16 @@ impl Program {
                 .env("HOME", directory)
                 .env("TMPDIR", directory);
         }
-        let child = orphans::starting(|| command.spawn(), Pid::from_child)
-            .map_err(|source| self.start_error(source))?;
-        let pid = Pid::from_child(&child);
+        let child = orphans::starting(|| command.spawn(), Pid::from_child)?;
         if self.surroundings == Surroundings::Confined {
-            restrict(pid);
+            restrict(Pid::from_child(&child));
         }
-        Ok(child)
+        Ok(Started {
+            child,
+            stdin,
+            stdout,
+            stderr,
+        })
     }
 
     fn start_error(&self, source: io::Error) -> StartError {

@@ -1,19 +1,25 @@
 //! A working directory of its own for each process, empty when it starts.
 //!
 //! Functions hardly ever write there, so a directory that is as it was is used again: making and
-//! removing one is dear on a journalling file system.
+//! removing one is dear on a journalling file system, and so is looking into it every time. One look
+//! at its change time is enough where that is older than the process.
 
 use std::{
     env, fs, io,
-    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 const MODE: u32 = 0o700;
+
+/// The file system's clock stands still for up to this long: within it, a change leaves no trace in
+/// the change time.
+const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 /// Makes scratch directories; the last user removes them all. There are none where the file system
 /// is read-only: functions then run without.
@@ -24,7 +30,14 @@ pub(crate) struct ScratchRoot(Arc<Root>);
 struct Root {
     /// Known once the first directory is wanted.
     path: OnceLock<Option<PathBuf>>,
-    unused: Mutex<Vec<PathBuf>>,
+    unused: Mutex<Vec<Unused>>,
+}
+
+/// A directory that was empty when it was last changed.
+#[derive(Debug)]
+struct Unused {
+    path: PathBuf,
+    changed: Option<SystemTime>,
 }
 
 /// One process's directory.
@@ -32,6 +45,8 @@ struct Root {
 pub(crate) struct Scratch {
     path: PathBuf,
     root: Arc<Root>,
+    /// Its change time while it is empty, if a later change is bound to differ from that.
+    empty: Option<SystemTime>,
 }
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -49,17 +64,24 @@ impl ScratchRoot {
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
         let made = match unused {
-            Some(path) => Ok(path),
+            Some(unused) => Ok(unused),
             None => {
                 let path = root.join(next().to_string());
-                make(&path).map(|()| path)
+                make(&path).map(|()| Unused {
+                    path,
+                    changed: None,
+                })
             }
         };
         match made {
-            Ok(path) => Some(Scratch {
-                path,
-                root: self.0.clone(),
-            }),
+            Ok(Unused { path, changed }) => {
+                let since = SystemTime::now().checked_sub(CLOCK_STEP);
+                Some(Scratch {
+                    path,
+                    root: self.0.clone(),
+                    empty: changed.filter(|changed| since.is_some_and(|since| *changed < since)),
+                })
+            }
             Err(error) => {
                 tracing::warn!(directory = %root.display(), %error, "no scratch directory: running in /");
                 None
@@ -89,21 +111,30 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let path = std::mem::take(&mut self.path);
-        if is_as_made(&path) {
+        let Ok(found) = fs::symlink_metadata(&path) else {
+            return;
+        };
+        let changed = change_time(&found);
+        if (changed.is_some() && changed == self.empty) || is_as_made(&path, &found) {
             self.root
                 .unused
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .push(path);
+                .push(Unused { path, changed });
         } else {
             let _ = fs::remove_dir_all(&path);
         }
     }
 }
 
-fn is_as_made(path: &Path) -> bool {
-    let plain = fs::symlink_metadata(path)
-        .is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o7777 == MODE);
+fn change_time(found: &fs::Metadata) -> Option<SystemTime> {
+    let seconds = u64::try_from(found.ctime()).ok()?;
+    let nanoseconds = u32::try_from(found.ctime_nsec()).ok()?;
+    UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds))
+}
+
+fn is_as_made(path: &Path, found: &fs::Metadata) -> bool {
+    let plain = found.is_dir() && found.permissions().mode() & 0o7777 == MODE;
     plain && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
@@ -158,6 +189,28 @@ mod tests {
         let changed = other.path().to_owned();
         drop(other);
         assert_ne!(root.scratch().unwrap().path(), changed);
+    }
+
+    #[test]
+    fn a_directory_that_was_looked_into_long_ago_is_known_by_its_change_time() {
+        let root = ScratchRoot::default();
+        let path = root.scratch().unwrap().path().to_owned();
+        let old = SystemTime::now() - Duration::from_secs(60);
+        let age = |changed| root.0.unused.lock().unwrap()[0].changed = changed;
+        // As if it had been empty for a minute: nobody need look into it.
+        let changed = change_time(&fs::symlink_metadata(&path).unwrap());
+        age(Some(old));
+        assert_eq!(root.scratch().unwrap().empty, Some(old));
+        // Its change time is another now, so it was looked into, and is known by the new one.
+        assert_eq!(root.0.unused.lock().unwrap()[0].changed, changed);
+        // One that changed just now may change again without a trace.
+        age(Some(SystemTime::now()));
+        assert_eq!(root.scratch().unwrap().empty, None);
+        age(Some(old));
+        let used = root.scratch().unwrap();
+        fs::write(path.join("left"), "behind").unwrap();
+        drop(used);
+        assert!(!path.exists());
     }
 
     #[test]

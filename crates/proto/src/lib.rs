@@ -2,6 +2,9 @@
 //! where evaluation errors become gRPC statuses and statuses become errors again.
 
 pub mod status;
+mod uncopied;
+
+pub use uncopied::Uncopied;
 
 /// A duration as messages carry it.
 pub use prost_types::Duration as WireDuration;

@@ -7,6 +7,7 @@ use futures::FutureExt;
 use http::HeaderMap;
 use runner_core::{Evaluation, EvaluationError, Evaluator, Output, Reason};
 use runner_proto::{
+    Uncopied,
     evaluator::{
         EvaluateFunctionRequest, EvaluateFunctionResponse,
         function_evaluator_server::FunctionEvaluator,
@@ -28,6 +29,8 @@ pub(crate) struct Evaluations {
     pub(crate) evaluator: Arc<dyn Evaluator>,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) trace_parent: Option<TraceParent>,
+    /// The largest message that is sent.
+    pub(crate) message_limit: usize,
 }
 
 #[tonic::async_trait]
@@ -60,7 +63,7 @@ impl FunctionEvaluator for Evaluations {
         match answer {
             Ok(output) => {
                 measured.succeeded(&output);
-                Ok(Response::new(EvaluateFunctionResponse {
+                Ok(self.respond(EvaluateFunctionResponse {
                     resource_list: output.resource_list,
                     log: output.log,
                 }))
@@ -77,6 +80,18 @@ impl FunctionEvaluator for Evaluations {
 // === impl Evaluations ===
 
 impl Evaluations {
+    /// A long answer goes as it lies in memory: a layer makes a body of it.
+    fn respond(&self, message: EvaluateFunctionResponse) -> Response<EvaluateFunctionResponse> {
+        match Uncopied::response(message, self.message_limit) {
+            Ok(uncopied) => {
+                let mut response = Response::new(EvaluateFunctionResponse::default());
+                response.extensions_mut().insert(uncopied);
+                response
+            }
+            Err(message) => Response::new(message),
+        }
+    }
+
     async fn answer(
         &self,
         evaluation: Evaluation,

@@ -7,18 +7,21 @@
 //!
 //! It is given an [`Evaluator`](runner_core::Evaluator) and knows nothing of what stands behind it.
 
+mod answers;
 mod deadline;
 mod evaluations;
 mod health;
 mod lifecycle;
+mod listen;
 mod metrics;
 mod request_id;
 mod server;
+mod signals;
 mod status;
-mod too_large;
 
 pub use health::Health;
 pub use lifecycle::Lifecycle;
+pub use listen::ListenAt;
 #[cfg(feature = "tls")]
 pub use server::Tls;
 pub use server::{Server, ServerError, ServerOptions};

@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tonic::{codec::CompressionEncoding, transport::server::TcpIncoming};
 
 use crate::{
-    Health, Lifecycle, StatusSource, TraceParent, evaluations::Evaluations, lifecycle::Phase,
-    status::Reports, too_large::TooLargeLayer,
+    Health, Lifecycle, ListenAt, StatusSource, TraceParent, answers::AnswersLayer,
+    evaluations::Evaluations, lifecycle::Phase, status::Reports,
 };
 
 /// Clients hold one connection for ever: find out when the other side is gone.
@@ -58,7 +58,7 @@ pub struct Tls {
 pub struct Server {
     listener: TcpListener,
     router: tonic::transport::server::Router<
-        tower::layer::util::Stack<TooLargeLayer, tower::layer::util::Identity>,
+        tower::layer::util::Stack<AnswersLayer, tower::layer::util::Identity>,
     >,
     lifecycle: Lifecycle,
 }
@@ -67,10 +67,10 @@ pub struct Server {
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The address is taken, or not ours.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {at}: {source}")]
     Listen {
-        /// The address.
-        address: SocketAddr,
+        /// Where.
+        at: ListenAt,
         /// What the system says.
         source: std::io::Error,
     },
@@ -135,19 +135,19 @@ impl Tls {
 impl Server {
     /// Takes the port and makes everything ready to serve an evaluator.
     pub async fn bind(
-        address: SocketAddr,
+        at: ListenAt,
         evaluator: Arc<dyn Evaluator>,
         lifecycle: Lifecycle,
         options: ServerOptions,
     ) -> Result<Self, ServerError> {
-        let listener = TcpListener::bind(address)
-            .await
-            .map_err(|source| ServerError::Listen { address, source })?;
+        let listener = at.bind().await;
+        let listener = listener.map_err(|source| ServerError::Listen { at, source })?;
         let limit = options.message_limit;
         let evaluations = Evaluations {
             evaluator,
             lifecycle: lifecycle.clone(),
             trace_parent: options.trace_parent,
+            message_limit: limit,
         };
         let evaluations = FunctionEvaluatorServer::new(evaluations)
             .max_decoding_message_size(limit)
@@ -160,7 +160,7 @@ impl Server {
         let reflection = || reflection(has_status);
         let router = options
             .builder()?
-            .layer(TooLargeLayer { limit })
+            .layer(AnswersLayer { limit })
             .add_service(evaluations)
             .add_service(Health::server(lifecycle.clone()))
             .add_optional_service(status)

@@ -63,6 +63,7 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     let count = open.push_index("functions/count", TAG, &count)?;
     pinned.insert("functions/count".to_owned(), count.to_string());
 
+    let cat = image(&programs::busybox()?, &["/bin/cat"])?;
     progress("building functions/wait (shell)");
     let script = fs::read(sources().join("wait/function.sh"))?;
     let tree = programs::busybox()?.file("function.sh", 0o755, script)?;
@@ -88,6 +89,7 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
         ("tools/callers", image(&tree, &["/callers"])?),
         ("functions/unprivileged", unprivileged()?),
         ("functions/annotate", annotate),
+        ("functions/cat", cat),
         ("functions/set-label", set_label),
         ("functions/set-namespace", set_namespace),
         ("functions/wait", wait),

@@ -3,21 +3,18 @@
 //! Directories are watched, not files: an editor replaces a file, and a mounted `ConfigMap` swaps
 //! a symlink beside it; both end the life of the inode a file watch would hold.
 
+mod watch;
+
 use std::{
     collections::BTreeSet,
+    io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        mpsc::{self, Receiver, RecvTimeoutError},
-    },
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
-use notify::{
-    EventKind, RecommendedWatcher, RecursiveMode, Watcher,
-    event::{AccessKind, AccessMode},
-};
+use watch::{Heard, Hold, Watch};
 
 use super::{Configuration, Metrics, Outcome, metrics};
 use crate::files::File;
@@ -31,7 +28,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 #[must_use = "dropping it ends the watch"]
 pub struct Reload {
-    _watcher: RecommendedWatcher,
+    _hold: Hold,
 }
 
 /// Why files cannot be watched.
@@ -39,10 +36,10 @@ pub struct Reload {
 pub enum ReloadError {
     /// The system gives no watch.
     #[error("cannot watch the configuration files: {0}")]
-    Watch(#[from] notify::Error),
+    Watch(#[source] io::Error),
     /// The system gives no thread.
     #[error("cannot start the thread that reads changed files: {0}")]
-    Thread(#[from] std::io::Error),
+    Thread(#[source] io::Error),
 }
 
 // === impl Configuration ===
@@ -51,21 +48,14 @@ impl Configuration {
     /// Reads the files again whenever they change, until the guard is dropped. A bad edit keeps
     /// the last good table and adds a problem that names the line.
     pub fn spawn_reload(&self) -> Result<Reload, ReloadError> {
-        let (changed, changes) = mpsc::channel();
-        let mut watcher =
-            notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-                // Errors count as changes: after a lost event only a look at the files helps.
-                if event.map_or(true, |event| is_change(event.kind)) {
-                    let _ = changed.send(());
-                }
-            })?;
+        let (watch, hold) = Watch::new().map_err(ReloadError::Watch)?;
         for directory in self.directories() {
-            match watcher.watch(&directory, RecursiveMode::NonRecursive) {
+            match watch.add(&directory) {
                 Ok(()) => {}
                 Err(error) if !directory.exists() => {
                     tracing::debug!(directory = %directory.display(), %error, "nothing to watch");
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(ReloadError::Watch(error)),
             }
         }
         metrics::observe_problems(Arc::downgrade(&self.shared));
@@ -76,11 +66,12 @@ impl Configuration {
                 let metrics = Metrics::new();
                 // What changed between loading and watching has no event.
                 configuration.look_again(&metrics);
-                while settle(&changes) {
+                while settle(&watch) {
                     configuration.look_again(&metrics);
                 }
-            })?;
-        Ok(Reload { _watcher: watcher })
+            })
+            .map_err(ReloadError::Thread)?;
+        Ok(Reload { _hold: hold })
     }
 
     fn look_again(&self, metrics: &Metrics) {
@@ -113,25 +104,17 @@ impl Configuration {
     }
 }
 
-/// Our own reading must not count, or every look would cause the next.
-fn is_change(kind: EventKind) -> bool {
-    match kind {
-        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
-        _ => true,
-    }
-}
-
-/// Waits for a change and then for quiet; false when nobody watches any more.
-fn settle(changes: &Receiver<()>) -> bool {
-    if changes.recv().is_err() {
+/// Waits for a change and then for quiet; false when nobody holds the watch any more.
+fn settle(watch: &Watch) -> bool {
+    if watch.wait(None) == Heard::End {
         return false;
     }
     let give_up = Instant::now() + PATIENCE;
     loop {
-        match changes.recv_timeout(QUIET) {
-            Ok(()) if Instant::now() < give_up => {}
-            Ok(()) | Err(RecvTimeoutError::Timeout) => return true,
-            Err(RecvTimeoutError::Disconnected) => return false,
+        match watch.wait(Some(QUIET)) {
+            Heard::Change if Instant::now() < give_up => {}
+            Heard::Change | Heard::Nothing => return true,
+            Heard::End => return false,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Says in words and details what tonic says of a request over the message limit.
+//! Answers on their way out: long ones go as they lie in memory, and what tonic says of a request
+//! over the message limit is said in words and details.
 
 use std::{
     pin::Pin,
@@ -7,34 +8,34 @@ use std::{
 
 use http::{Request, Response};
 use runner_core::{EvaluationError, Reason};
-use runner_proto::status;
+use runner_proto::{Uncopied, status};
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
-/// Rewrites the refusals of the decoder.
+/// Gives long answers their body and rewrites the refusals of the decoder.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TooLargeLayer {
+pub(crate) struct AnswersLayer {
     pub(crate) limit: usize,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct TooLarge<S> {
+pub(crate) struct Answers<S> {
     inner: S,
     limit: usize,
 }
 
-impl<S> Layer<S> for TooLargeLayer {
-    type Service = TooLarge<S>;
+impl<S> Layer<S> for AnswersLayer {
+    type Service = Answers<S>;
 
-    fn layer(&self, inner: S) -> TooLarge<S> {
-        TooLarge {
+    fn layer(&self, inner: S) -> Answers<S> {
+        Answers {
             inner,
             limit: self.limit,
         }
     }
 }
 
-impl<S, B> Service<Request<B>> for TooLarge<S>
+impl<S, B> Service<Request<B>> for Answers<S>
 where
     S: Service<Request<B>, Response = Response<Body>>,
     S::Future: Send + 'static,
@@ -51,7 +52,11 @@ where
         let answer = self.inner.call(request);
         let limit = self.limit;
         Box::pin(async move {
-            let response = answer.await?;
+            let mut response = answer.await?;
+            if let Some(body) = Uncopied::take_from(response.extensions_mut()) {
+                *response.body_mut() = body;
+                return Ok(response);
+            }
             // The decoder refuses before a handler runs, so its status is in the headers.
             let refusal = Status::from_header_map(response.headers());
             Ok(

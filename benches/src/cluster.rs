@@ -1,0 +1,182 @@
+//! The test bed's Kubernetes: a namespace of our own, and a runner whose functions run in its pods.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
+use kube::{
+    Api, Client, Config,
+    api::{DeleteParams, ListParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::json;
+use tempfile::TempDir;
+use testbed::{Testbed, Turn, addresses};
+
+use crate::{functions::Function, relay::Relay, runner::Runner};
+
+const PAUSE: Duration = Duration::from_millis(20);
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What a runner logs when it knows the pods of the cluster.
+const IN_STEP: &str = "in step with the cluster";
+
+/// How the wrapper gets into a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Injection {
+    InitContainer,
+    ImageVolume,
+}
+
+/// A namespace on the test bed that goes with [`Cluster::leave`].
+pub(crate) struct Cluster {
+    bed: Testbed,
+    client: Client,
+    relay: Relay,
+    scratch: TempDir,
+    namespace: String,
+    _turn: Turn,
+}
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// The test bed, if one is up, alone: whoever measures disturbs and is disturbed.
+    pub(crate) async fn join() -> Result<Self> {
+        let bed = Testbed::running()?;
+        let turn = bed.sole_turn()?;
+        bed.require_complete()?;
+        let mut kubeconfig = Kubeconfig::read_from(bed.kubeconfig())?;
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await?;
+        let client = Client::try_from(config)?;
+
+        let server = kubeconfig
+            .clusters
+            .first_mut()
+            .and_then(|named| named.cluster.as_mut())
+            .context("the kubeconfig names no cluster")?;
+        let url = server.server.take().unwrap_or_default();
+        let host = url.trim_start_matches("https://").trim_end_matches('/');
+        let address: SocketAddr = host.parse().with_context(|| format!("no address: {url}"))?;
+        let relay = Relay::to(address)?;
+        server.server = Some(format!("https://{}", relay.address()));
+        server.tls_server_name = Some(address.ip().to_string());
+        let scratch = tempfile::tempdir()?;
+        let counted = serde_json::to_vec(&kubeconfig)?;
+        std::fs::write(scratch.path().join("kubeconfig"), counted)?;
+
+        let cluster = Self {
+            bed,
+            client,
+            relay,
+            scratch,
+            namespace: format!("bench-{}", std::process::id()),
+            _turn: turn,
+        };
+        cluster.make_namespace().await?;
+        Ok(cluster)
+    }
+
+    async fn make_namespace(&self) -> Result<()> {
+        let fresh: Namespace = serde_json::from_value(json!({
+            "metadata": {"name": self.namespace},
+        }))?;
+        Api::all(self.client.clone())
+            .create(&PostParams::default(), &fresh)
+            .await?;
+        // Until the controller has made it, no pod is admitted.
+        let accounts: Api<ServiceAccount> = self.api();
+        let made = async {
+            while !matches!(accounts.get_opt("default").await, Ok(Some(_))) {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, made)
+            .await
+            .context("the namespace gets no service account")
+    }
+
+    /// Deletes the namespace and all that is in it.
+    pub(crate) async fn leave(self) -> Result<()> {
+        Api::<Namespace>::all(self.client.clone())
+            .delete(&self.namespace, &DeleteParams::default())
+            .await?;
+        Ok(())
+    }
+
+    /// A runner that starts its pods here.
+    pub(crate) fn runner(&self, injection: Injection) -> Result<Runner> {
+        let kubeconfig: PathBuf = self.scratch.path().join("kubeconfig");
+        let (wrapper, host) = (self.wrapper_image()?, self.host()?);
+        let injection = match injection {
+            Injection::InitContainer => "init",
+            Injection::ImageVolume => "image",
+        };
+        Runner::run(IN_STEP, |command| {
+            command
+                .arg("--disable-runtimes=exec")
+                .arg(format!("--pod-namespace={}", self.namespace))
+                .arg("--announce-port=0")
+                .arg(format!("--announce-address={host}"))
+                .arg(format!("--wrapper-injection={injection}"))
+                .env("KUBECONFIG", kubeconfig)
+                .env("WRAPPER_SERVER_IMAGE", wrapper)
+        })
+    }
+
+    /// The image of a measured function.
+    pub(crate) fn image(&self, function: Function) -> String {
+        let name = match function {
+            Function::Go => "set-namespace",
+            Function::Python => "annotate",
+            Function::Cat => "cat",
+        };
+        format!("{}/functions/{name}:v1", self.bed.open_registry())
+    }
+
+    pub(crate) fn wrapper_image(&self) -> Result<String> {
+        self.bed.pinned_image("wrapper-server")
+    }
+
+    /// This machine, as pods reach it.
+    pub(crate) fn host(&self) -> Result<IpAddr> {
+        Ok(addresses::NODE.parse()?)
+    }
+
+    /// Requests, and other words, that the runners have sent to the API server.
+    pub(crate) fn requests(&self) -> u64 {
+        self.relay.sent()
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = kube::core::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Deletes every pod here and waits until all are gone.
+    pub(crate) async fn without_pods(&self) -> Result<()> {
+        let pods: Api<Pod> = self.api();
+        let at_once = DeleteParams::default().grace_period(0);
+        let gone = async {
+            loop {
+                pods.delete_collection(&at_once, &ListParams::default())
+                    .await?;
+                if pods.list(&ListParams::default()).await?.items.is_empty() {
+                    return anyhow::Ok(());
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, gone)
+            .await
+            .context("pods do not go")?
+    }
+}

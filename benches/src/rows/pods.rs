@@ -1,0 +1,195 @@
+//! Functions in pods: warm calls through runner and wrapper, and the first call of a function.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::PostParams;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::{
+    Effort, Measured,
+    latency::{APART, Turns},
+    memory::peak_of,
+    throughput,
+};
+use crate::{
+    client::Client,
+    cluster::{Cluster, Injection},
+    functions::{Function, Functions},
+    list,
+    samples::Samples,
+    table::{Goal, Quantity, Row, Table},
+};
+
+/// The most that a trivial function may cost over the floor, through runner and wrapper.
+const OWN_COST: Duration = Duration::from_micros(800);
+
+/// The most that a first call may take after the container's process has started.
+const AFTER_PROCESS: Duration = Duration::from_millis(200);
+
+/// How long a pod of the floor may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Where the wrapper lies in a pod.
+const TOOLS: &str = "/wrapper-server-tools";
+
+pub(super) async fn measure(
+    functions: &Functions,
+    effort: Effort,
+    table: &mut Table,
+) -> Result<()> {
+    let cluster = match Cluster::join().await {
+        Ok(cluster) => cluster,
+        Err(missing) => {
+            println!("no rows of pods: {missing:#}");
+            return Ok(());
+        }
+    };
+    let measured = async {
+        warm(&cluster, functions, effort, table).await?;
+        cold(&cluster, effort, table).await
+    }
+    .await;
+    cluster.leave().await?;
+    measured
+}
+
+async fn warm(
+    cluster: &Cluster,
+    functions: &Functions,
+    effort: Effort,
+    table: &mut Table,
+) -> Result<()> {
+    let runner = cluster.runner(Injection::InitContainer)?;
+    let one = list::of_items(1);
+    for function in [Function::Go, Function::Cat] {
+        let client = Client::for_image(runner.address(), cluster.image(function)).await?;
+        let measured = Measured {
+            function,
+            functions,
+            standby: client.clone(),
+            plain: client.clone(),
+        };
+        measured.agrees().await?;
+        let apart = Turns::take(&measured, [&client], &one, APART, effort).await?;
+        let before = cluster.requests();
+        let close = Turns::take(&measured, [&client], &one, Duration::ZERO, effort).await?;
+        let requests = cluster.requests() - before;
+        let (apart_goal, close_goal) = match function {
+            Function::Cat => (Goal::Known, Goal::Over(OWN_COST)),
+            Function::Go | Function::Python => (Goal::AtMost(0.65), Goal::AtMost(0.9)),
+        };
+        for (what, turns, goal) in [
+            ("pod, 1 item, 20 ms apart", apart, apart_goal),
+            ("pod, 1 item, back to back", close, close_goal),
+        ] {
+            table.push(Row {
+                name: measured.row_name(what),
+                floor: Some(Quantity::Time(turns.floor.median())),
+                ours: Quantity::Time(turns.ours[0].median()),
+                goal,
+            });
+        }
+        let calls = effort.rounds * effort.calls;
+        table.push(Row {
+            name: measured.row_name(&format!("pod, API requests in {calls} calls")),
+            floor: None,
+            ours: Quantity::Count(requests),
+            goal: Goal::None,
+        });
+        if function == Function::Go {
+            throughput::measure(&measured, "pod, ", effort, table).await?;
+        } else {
+            table.push(peak_of("runner to pod", runner.pid(), &client, function).await?);
+        }
+    }
+    Ok(())
+}
+
+async fn cold(cluster: &Cluster, effort: Effort, table: &mut Table) -> Result<()> {
+    for (injection, name, limit) in [
+        (Injection::InitContainer, "init container", 1_050),
+        (Injection::ImageVolume, "image volume", 700),
+    ] {
+        let (mut process, mut answer) = (Samples::default(), Samples::default());
+        for _ in 0..effort.rounds {
+            cluster.without_pods().await?;
+            process.push(process_starts(cluster, injection).await?);
+            cluster.without_pods().await?;
+            answer.push(first_call(cluster, injection).await?);
+        }
+        for goal in [
+            Goal::Over(AFTER_PROCESS),
+            Goal::Within(Duration::from_millis(limit)),
+        ] {
+            table.push(Row {
+                name: format!("first call of a function, {name}"),
+                floor: Some(Quantity::Time(process.median())),
+                ours: Quantity::Time(answer.median()),
+                goal,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A runner that has never seen the function, asked for it: everything is new but the image, which
+/// the node has.
+async fn first_call(cluster: &Cluster, injection: Injection) -> Result<Duration> {
+    let runner = cluster.runner(injection)?;
+    let client = Client::for_image(runner.address(), cluster.image(Function::Cat)).await?;
+    client.time(&list::of_items(1)).await
+}
+
+/// How long after a pod's creation the process of its container runs: until it calls us.
+async fn process_starts(cluster: &Cluster, injection: Injection) -> Result<Duration> {
+    let listener = TcpListener::bind((cluster.host()?, 0)).await?;
+    let pod = caller(cluster, injection, listener.local_addr()?.port())?;
+    let pods = cluster.api::<Pod>();
+    let started = Instant::now();
+    pods.create(&PostParams::default(), &serde_json::from_value(pod)?)
+        .await?;
+    tokio::time::timeout(LIMIT, listener.accept())
+        .await
+        .context("the pod of the floor does not call")??;
+    Ok(started.elapsed())
+}
+
+/// A pod like the runner's, whose process does nothing but call.
+fn caller(cluster: &Cluster, injection: Injection, port: u16) -> Result<Value> {
+    let wrapper = cluster.wrapper_image()?;
+    let mounts = json!([{"name": "tools", "mountPath": TOOLS}]);
+    let (volume, init) = match injection {
+        Injection::InitContainer => (
+            json!({"name": "tools", "emptyDir": {}}),
+            json!([{
+                "name": "copy",
+                "image": wrapper,
+                "command": ["cp", "-a", "/home/nonroot/wrapper-server/.", TOOLS],
+                "volumeMounts": mounts,
+            }]),
+        ),
+        Injection::ImageVolume => (
+            json!({"name": "tools", "image": {"reference": wrapper}}),
+            json!([]),
+        ),
+    };
+    let host = cluster.host()?.to_string();
+    Ok(json!({
+        "metadata": {"name": format!("caller-{port}")},
+        "spec": {
+            "automountServiceAccountToken": false,
+            "restartPolicy": "Never",
+            "initContainers": init,
+            "containers": [{
+                "name": "caller",
+                "image": cluster.image(Function::Cat),
+                "command": ["/bin/busybox", "nc", host, port.to_string()],
+                "volumeMounts": mounts,
+            }],
+            "volumes": [volume],
+        },
+    }))
+}

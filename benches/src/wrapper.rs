@@ -1,0 +1,95 @@
+//! The real wrapper, started for a measurement and ended after it.
+
+use std::{
+    io::ErrorKind,
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+
+/// It listens within milliseconds.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// A wrapper around one program, outside a pod.
+pub(crate) struct Wrapper {
+    child: Child,
+    address: SocketAddr,
+    listened: Duration,
+}
+
+// === impl Wrapper ===
+
+impl Wrapper {
+    /// Starts it as a pod does, on a free port, and waits until it takes connections.
+    pub(crate) fn start(program: &Path) -> Result<Self> {
+        let address = free_address()?;
+        let binary = Self::program()?;
+        let started = Instant::now();
+        let child = Command::new(&binary)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .args(["--port", &address.port().to_string(), "--"])
+            .arg(program)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {}", binary.display()))?;
+        // Owned before anything can fail: dropping it ends the process.
+        let mut wrapper = Self {
+            child,
+            address,
+            listened: Duration::ZERO,
+        };
+        // Asks without a pause: it is milliseconds that are measured.
+        loop {
+            match TcpStream::connect(address) {
+                Ok(_) => break,
+                Err(error) if error.kind() != ErrorKind::ConnectionRefused => bail!(error),
+                Err(_) if started.elapsed() > LIMIT => bail!("the wrapper does not listen"),
+                Err(_) => {}
+            }
+        }
+        wrapper.listened = started.elapsed();
+        Ok(wrapper)
+    }
+
+    /// As it is shipped: static, and built for size.
+    pub(crate) fn program() -> Result<PathBuf> {
+        let own = std::env::current_exe()?;
+        let target = own.parent().and_then(Path::parent).context("no target")?;
+        let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+        let path = target.join(triple).join("tiny/wrapper-server");
+        if !path.is_file() {
+            bail!("{} is not built: run make bench", path.display());
+        }
+        Ok(path)
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How long after its start it took the first connection.
+    pub(crate) fn listened_after(&self) -> Duration {
+        self.listened
+    }
+}
+
+impl Drop for Wrapper {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}

@@ -1,0 +1,41 @@
+//! SIGTERM and SIGINT: the first drains, the second ends at once.
+
+use std::{io, time::Duration};
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::Lifecycle;
+
+impl Lifecycle {
+    /// Drains at the first signal from now on. At the second, does the last things and ends the
+    /// process.
+    pub fn drain_on_signals(
+        &self,
+        grace: Duration,
+        last_things: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let lifecycle = self.clone();
+        tokio::spawn(async move {
+            let mut next = async || {
+                tokio::select! {
+                    _ = terminate.recv() => ("SIGTERM", 143),
+                    _ = interrupt.recv() => ("SIGINT", 130),
+                }
+            };
+            let (name, _) = next().await;
+            tracing::info!(
+                signal = name,
+                ?grace,
+                "draining: a second signal ends at once"
+            );
+            lifecycle.drain(grace);
+            let (name, code) = next().await;
+            tracing::warn!(signal = name, "ending at once");
+            last_things();
+            std::process::exit(code);
+        });
+        Ok(())
+    }
+}
