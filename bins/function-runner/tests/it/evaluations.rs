@@ -24,6 +24,25 @@ async fn output_comes_back_byte_for_byte_with_the_log() {
     }
 }
 
+/// Long answers go another way to the socket than short ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_its_length_a_list_comes_back_as_it_went() {
+    let runner = Setup::with("cat", "cat; echo done >&2").start().await;
+    let client = runner.client().await;
+    for kilobytes in [1, 63, 64, 65, 700, 5000] {
+        let mut list = LIST.to_owned();
+        while list.len() < kilobytes << 10 {
+            list.push_str("# the quick brown fox jumps over the lazy dog\n");
+        }
+        let answer = client
+            .send(Request::of("cat").list(list.clone()))
+            .await
+            .unwrap();
+        assert!(answer.resource_list == list, "{kilobytes} kB changed");
+        assert_eq!(answer.log, "done\n");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_that_reports_errors_is_a_success_and_logged() {
     let script = "cat; printf 'results:\\n- message: too few\\n  severity: error\\n'";
