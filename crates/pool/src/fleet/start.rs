@@ -209,10 +209,11 @@ impl Fleet {
         self.dispatch(step);
     }
 
-    /// A pod lost a call or turned unready: it gets no work until it answers a probe.
+    /// A pod lost a call or turned unready, or is said to be ready after it was given up for lost:
+    /// it gets no work until it answers a probe.
     pub(crate) fn suspect(&mut self, at: usize, step: &mut Step<'_>) {
         let pod = &mut self.pods[at];
-        if pod.life != Life::Ready {
+        if !matches!(pod.life, Life::Ready | Life::Abandoned(Leave::Lost)) {
             return;
         }
         pod.enter(Life::Suspect, step.now);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Fleet, Life, Parting, Pod};
-use crate::{Observed, PodFailure, PodName, PodPhase, Uid, ledger::Step};
+use crate::{Leave, Observed, PodFailure, PodName, PodPhase, Uid, ledger::Step};
 
 impl Fleet {
     /// A pod this fleet did not know: another replica's, or an earlier process's.
@@ -81,12 +81,17 @@ impl Fleet {
     }
 
     /// Only the change to ready is news. A pod that lost a call and was ready all along has to
-    /// answer its probe.
+    /// answer its probe; one that did not answer it is asked again, for the news may be older than
+    /// the loss.
     fn seen_ready(&mut self, at: usize, step: &mut Step<'_>) {
         let pod = &mut self.pods[at];
-        let news = !std::mem::replace(&mut pod.watch_ready, true);
-        if news && !matches!(pod.life, Life::Ready | Life::Failed) {
-            self.become_ready(at, step);
+        if std::mem::replace(&mut pod.watch_ready, true) {
+            return;
+        }
+        match pod.life {
+            Life::Ready | Life::Failed => {}
+            Life::Abandoned(Leave::Lost) => self.suspect(at, step),
+            _ => self.become_ready(at, step),
         }
     }
 

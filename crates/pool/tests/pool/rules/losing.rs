@@ -96,6 +96,31 @@ fn a_pod_that_does_not_answer_its_probe_is_replaced() {
 }
 
 #[test]
+fn a_pod_given_up_for_lost_is_not_believed_ready_until_it_answers() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let create = world.warm(&function);
+    let running = world.request(&function).1.assign();
+    world.lose(&running);
+    let (name, uid) = (create.name.clone(), uid_of(&create));
+    world.send(Event::ProbeFailed { name, uid });
+    // Kubernetes learns late that it was ready once, and its word crosses with the delete.
+    let (name, uid, conflict) = (create.name.clone(), uid_of(&create), true);
+    world.send(Event::DeleteFailed {
+        name,
+        uid,
+        conflict,
+    });
+    let acts = world.observe(&create, PodPhase::Ready);
+    assert!(acts.assigns().is_empty(), "{acts:?}");
+    assert_eq!(acts.probes(), std::slice::from_ref(&create.name));
+    let (name, uid) = (create.name.clone(), uid_of(&create));
+    let attempt = None;
+    let again = world.send(Event::Ready { name, uid, attempt }).assign();
+    assert_eq!(again.request, running.request);
+}
+
+#[test]
 fn a_pod_that_never_answers_its_probe_is_not_waited_for() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
