@@ -33,7 +33,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
 #[test]
 fn nothing_is_found_in_what_is_shipped() {
     on_cluster(async |stage| {
-        let deployment = Shipped::install(&stage, "dev", &[]).await;
+        let deployment = Shipped::install(&stage, "overlays/dev", &[]).await;
         let (address, image) = (deployment.address().await, stage.image("functions/count"));
         let report = Report::of(
             &stage,
