@@ -22,7 +22,7 @@ enum Chore {
     Dashboard(dashboard::Dashboard),
     /// Build a container image, without a container tool.
     #[command(subcommand)]
-    Image(image::Image),
+    Image(Box<image::Image>),
 }
 
 fn main() -> anyhow::Result<()> {
