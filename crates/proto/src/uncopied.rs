@@ -49,7 +49,7 @@ impl Uncopied {
             Bytes::from(message.tag),
         ];
         Ok(Self {
-            pieces: pieces(fields),
+            pieces: pieces(&fields),
             trailers: None,
         })
     }
@@ -66,7 +66,7 @@ impl Uncopied {
         let ok =
             HeaderMap::from_iter([(tonic::Status::GRPC_STATUS, HeaderValue::from_static("0"))]);
         Ok(Self {
-            pieces: pieces([message.resource_list, message.log]),
+            pieces: pieces(&[message.resource_list, message.log]),
             trailers: Some(ok),
         })
     }
@@ -102,8 +102,8 @@ impl Body for Uncopied {
 }
 
 /// A message whose fields are these, numbered from 1, as gRPC sends it.
-fn pieces<const FIELDS: usize>(fields: [Bytes; FIELDS]) -> VecDeque<Bytes> {
-    let numbered = || (1..).zip(&fields).filter(|(_, field)| !field.is_empty());
+fn pieces(fields: &[Bytes]) -> VecDeque<Bytes> {
+    let numbered = || (1..).zip(fields).filter(|(_, field)| !field.is_empty());
     let length: usize = numbered()
         .map(|(number, field)| {
             key_len(number) + encoded_len_varint(field.len() as u64) + field.len()
