@@ -205,6 +205,7 @@ async fn bind(
         message_limit: flags.max_request_body_size,
         trace_parent: Some(runner_telemetry::propagation::parent_of),
         status: Some(status),
+        serves_late_calls: true,
         tls: tls::from_files(flags)?,
     };
     let at = ListenAt {

@@ -31,6 +31,8 @@ pub(crate) struct Evaluations {
     pub(crate) trace_parent: Option<TraceParent>,
     /// The largest message that is sent.
     pub(crate) message_limit: usize,
+    /// The phase from which on new evaluations are refused.
+    pub(crate) closed_from: Phase,
 }
 
 #[tonic::async_trait]
@@ -138,9 +140,7 @@ impl Evaluations {
     }
 
     async fn evaluate(&self, evaluation: Evaluation) -> Result<Output, EvaluationError> {
-        // Who calls while we drain has not yet heard our goodbye, which is on its way to every
-        // connection: refusing would fail a call for being sent a moment too early.
-        if self.lifecycle.phase() >= Phase::Stopping {
+        if self.lifecycle.phase() >= self.closed_from {
             return Err(draining());
         }
         // A bug in one evaluation must not take the connection, and with it everyone else, down.

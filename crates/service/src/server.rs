@@ -37,6 +37,10 @@ pub struct ServerOptions {
     pub trace_parent: Option<TraceParent>,
     /// Offers the status service, fed by this.
     pub status: Option<Arc<dyn StatusSource>>,
+    /// Serves calls that arrive while it drains. Their callers have not yet heard the goodbye that
+    /// is on its way to every connection, and refusing would fail a call for being sent a moment too
+    /// early; a caller that goes elsewhere by itself is refused instead.
+    pub serves_late_calls: bool,
     /// Serves TLS instead of plaintext.
     #[cfg(feature = "tls")]
     pub tls: Option<Tls>,
@@ -95,6 +99,7 @@ impl ServerOptions {
         Self {
             message_limit,
             trace_parent: Some(trace_parent),
+            serves_late_calls: false,
             status: None,
             #[cfg(feature = "tls")]
             tls: None,
@@ -148,6 +153,11 @@ impl Server {
             lifecycle: lifecycle.clone(),
             trace_parent: options.trace_parent,
             message_limit: limit,
+            closed_from: if options.serves_late_calls {
+                Phase::Stopping
+            } else {
+                Phase::Draining
+            },
         };
         let evaluations = FunctionEvaluatorServer::new(evaluations)
             .max_decoding_message_size(limit)

@@ -83,7 +83,7 @@ fn a_port_that_is_taken_is_named() {
             .flag(format!("--port={port}"))
             .refuses();
         assert_eq!(ended.code, Some(1));
-        let says = format!(":{port}: ");
+        let says = format!("port {port}: ");
         assert!(ended.line().contains("cannot listen on"), "{ended:?}");
         assert!(ended.line().contains(&says), "{ended:?}");
     }
