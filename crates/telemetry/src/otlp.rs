@@ -20,39 +20,41 @@ use crate::{
 };
 
 pub(crate) fn metric_exporter(collector: &Collector) -> Result<MetricExporter, TelemetryError> {
+    let builder = MetricExporter::builder();
     match collector.protocol {
-        Protocol::Grpc => MetricExporter::builder()
-            .with_tonic()
-            .with_channel(grpc::channel(collector)?)
-            .with_timeout(collector.timeout)
-            .build(),
-        Protocol::HttpProtobuf => MetricExporter::builder()
-            .with_http()
-            .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
-            .with_endpoint(collector.endpoint.to_string())
-            .with_http_client(http::client(collector)?)
-            .with_timeout(collector.timeout)
-            .build(),
+        Protocol::Grpc => over_grpc(builder.with_tonic(), collector)?.build(),
+        Protocol::HttpProtobuf => over_http(builder.with_http(), collector)?.build(),
     }
     .map_err(|error| unusable("metrics", &error))
 }
 
 pub(crate) fn span_exporter(collector: &Collector) -> Result<SpanExporter, TelemetryError> {
+    let builder = SpanExporter::builder();
     match collector.protocol {
-        Protocol::Grpc => SpanExporter::builder()
-            .with_tonic()
-            .with_channel(grpc::channel(collector)?)
-            .with_timeout(collector.timeout)
-            .build(),
-        Protocol::HttpProtobuf => SpanExporter::builder()
-            .with_http()
-            .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
-            .with_endpoint(collector.endpoint.to_string())
-            .with_http_client(http::client(collector)?)
-            .with_timeout(collector.timeout)
-            .build(),
+        Protocol::Grpc => over_grpc(builder.with_tonic(), collector)?.build(),
+        Protocol::HttpProtobuf => over_http(builder.with_http(), collector)?.build(),
     }
     .map_err(|error| unusable("traces", &error))
+}
+
+fn over_grpc<B>(builder: B, collector: &Collector) -> Result<B, TelemetryError>
+where
+    B: WithTonicConfig + WithExportConfig,
+{
+    Ok(builder
+        .with_channel(grpc::channel(collector)?)
+        .with_timeout(collector.timeout))
+}
+
+fn over_http<B>(builder: B, collector: &Collector) -> Result<B, TelemetryError>
+where
+    B: WithHttpConfig + WithExportConfig,
+{
+    Ok(builder
+        .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
+        .with_endpoint(collector.endpoint.to_string())
+        .with_http_client(http::client(collector)?)
+        .with_timeout(collector.timeout))
 }
 
 fn unusable(signal: &'static str, error: &ExporterBuildError) -> TelemetryError {

@@ -12,7 +12,11 @@ use rustls::{
 use tempfile::TempDir;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 
-use crate::{child::play, collector::Collector, http_collector::HttpCollector};
+use crate::{
+    child::{Ended, play},
+    collector::Collector,
+    http_collector::HttpCollector,
+};
 
 /// A private authority, and the files that it gave out.
 struct Authority {
@@ -24,18 +28,7 @@ struct Authority {
 fn a_private_authority_vouches_for_a_collector_over_http() {
     let authority = Authority::new();
     let collector = HttpCollector::start_with_tls(authority.server(false));
-    play(
-        "evaluate",
-        2,
-        &[
-            ("OTEL_TRACES_EXPORTER", "otlp"),
-            (
-                "OTEL_EXPORTER_OTLP_ENDPOINT",
-                &with_tls(&collector.endpoint()),
-            ),
-            ("OTEL_EXPORTER_OTLP_CERTIFICATE", &authority.file("ca.pem")),
-        ],
-    );
+    evaluate(&collector.endpoint(), &authority, &[]);
     assert_eq!(collector.exports()[0].spans().len(), 4);
 }
 
@@ -48,19 +41,8 @@ fn a_private_authority_vouches_for_a_collector_over_grpc() {
             .tls_config(ServerTlsConfig::new().identity(identity))
             .unwrap(),
     );
-    play(
-        "evaluate",
-        2,
-        &[
-            ("OTEL_TRACES_EXPORTER", "otlp"),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
-            (
-                "OTEL_EXPORTER_OTLP_ENDPOINT",
-                &with_tls(&collector.endpoint()),
-            ),
-            ("OTEL_EXPORTER_OTLP_CERTIFICATE", &authority.file("ca.pem")),
-        ],
-    );
+    let grpc = ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+    evaluate(&collector.endpoint(), &authority, &[grpc]);
     assert_eq!(collector.spans().len(), 4);
 }
 
@@ -68,23 +50,12 @@ fn a_private_authority_vouches_for_a_collector_over_grpc() {
 fn a_collector_may_ask_who_calls() {
     let authority = Authority::new();
     let collector = HttpCollector::start_with_tls(authority.server(true));
-    play(
-        "evaluate",
-        2,
-        &[
-            ("OTEL_TRACES_EXPORTER", "otlp"),
-            (
-                "OTEL_EXPORTER_OTLP_ENDPOINT",
-                &with_tls(&collector.endpoint()),
-            ),
-            ("OTEL_EXPORTER_OTLP_CERTIFICATE", &authority.file("ca.pem")),
-            (
-                "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
-                &authority.file("own.pem"),
-            ),
-            ("OTEL_EXPORTER_OTLP_CLIENT_KEY", &authority.file("own.key")),
-        ],
-    );
+    let (certificate, key) = (authority.file("own.pem"), authority.file("own.key"));
+    let own = [
+        ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", &*certificate),
+        ("OTEL_EXPORTER_OTLP_CLIENT_KEY", &*key),
+    ];
+    evaluate(&collector.endpoint(), &authority, &own);
     assert_eq!(collector.exports()[0].spans().len(), 4);
 }
 
@@ -92,18 +63,7 @@ fn a_collector_may_ask_who_calls() {
 fn nothing_is_sent_to_a_collector_nobody_vouches_for() {
     let (authority, another) = (Authority::new(), Authority::new());
     let collector = HttpCollector::start_with_tls(authority.server(false));
-    let ended = play(
-        "evaluate",
-        2,
-        &[
-            ("OTEL_TRACES_EXPORTER", "otlp"),
-            (
-                "OTEL_EXPORTER_OTLP_ENDPOINT",
-                &with_tls(&collector.endpoint()),
-            ),
-            ("OTEL_EXPORTER_OTLP_CERTIFICATE", &another.file("ca.pem")),
-        ],
-    );
+    let ended = evaluate(&collector.endpoint(), &another, &[]);
     assert_eq!(collector.exports().len(), 0);
     let error = ended.line("the collector was not reached")["error"].to_string();
     assert!(error.contains("invalid peer certificate"), "{error}");
@@ -138,6 +98,18 @@ fn a_file_that_cannot_be_used_is_refused_by_its_variable() {
             assert!(ended.stderr.contains(hint), "{}", ended.stderr);
         }
     }
+}
+
+/// Sends spans to a collector that this authority should vouch for.
+fn evaluate(endpoint: &str, authority: &Authority, more: &[(&str, &str)]) -> Ended {
+    let (endpoint, ca) = (with_tls(endpoint), authority.file("ca.pem"));
+    let mut variables = vec![
+        ("OTEL_TRACES_EXPORTER", "otlp"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
+        ("OTEL_EXPORTER_OTLP_CERTIFICATE", &*ca),
+    ];
+    variables.extend(more);
+    play("evaluate", 2, &variables)
 }
 
 /// By the name that its certificate has.
