@@ -79,6 +79,16 @@ impl fmt::Display for Quantity {
 // === impl Row ===
 
 impl Row {
+    /// So many bytes, whatever the floor.
+    pub(crate) fn limited(name: impl Into<String>, bytes: u64, limit: u64) -> Self {
+        Self {
+            name: name.into(),
+            floor: None,
+            ours: Quantity::Bytes(bytes),
+            goal: Goal::Limit(limit),
+        }
+    }
+
     fn ratio(&self) -> Option<f64> {
         let floor = self.floor?.number();
         (floor > 0.0).then(|| self.ours.number() / floor)

@@ -24,22 +24,18 @@ pub(super) async fn measure(
 ) -> Result<()> {
     let runner = Runner::start(functions, 1)?;
     let client = Client::connect(runner.address(), Function::Cat).await?;
-    let mut push = |name: String, bytes, limit| {
-        table.push(Row {
-            name,
-            floor: None,
-            ours: Quantity::Bytes(bytes),
-            goal: Goal::Limit(limit),
-        });
-    };
-    push(
-        "runner, resident, idle".to_owned(),
+    table.push(Row::limited(
+        "runner, resident, idle",
         memory::resident(runner.pid())?,
         15_000_000,
-    );
+    ));
     many_calls(&client, effort).await?;
     let name = format!("runner, resident, after {} calls", effort.many_calls);
-    push(name, memory::resident(runner.pid())?, 30_000_000);
+    table.push(Row::limited(
+        name,
+        memory::resident(runner.pid())?,
+        30_000_000,
+    ));
     drop(runner);
 
     for function in [Function::Cat, Function::Go] {

@@ -33,32 +33,24 @@ pub(super) async fn measure(
         goal: Goal::Within(LISTENS),
     });
 
-    let mut push = |name: String, bytes, limit| {
-        table.push(Row {
-            name,
-            floor: None,
-            ours: Quantity::Bytes(bytes),
-            goal: Goal::Limit(limit),
-        });
-    };
-    push(
-        "wrapper, size of the program".to_owned(),
+    table.push(Row::limited(
+        "wrapper, size of the program",
         fs::metadata(Wrapper::program()?)?.len(),
         3_000_000,
-    );
+    ));
     let wrapper = Wrapper::start(&cat)?;
     let client = Client::connect(wrapper.address(), Function::Cat).await?;
-    push(
-        "wrapper, resident, idle".to_owned(),
+    table.push(Row::limited(
+        "wrapper, resident, idle",
         memory::resident(wrapper.pid())?,
         4_000_000,
-    );
+    ));
     many_calls(&client, effort).await?;
-    push(
+    table.push(Row::limited(
         format!("wrapper, resident, after {} calls", effort.many_calls),
         memory::resident(wrapper.pid())?,
         12_000_000,
-    );
+    ));
     drop(wrapper);
 
     for function in [Function::Cat, Function::Go] {
