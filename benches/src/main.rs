@@ -34,7 +34,7 @@ use table::Table;
 /// Measures the function runner against the raw cost of the functions it runs.
 #[derive(Debug, Parser)]
 struct Options {
-    /// Fewer rounds: about two minutes, and less to rely on
+    /// Fewer rounds: a few minutes, and less to rely on
     #[arg(long)]
     quick: bool,
     /// End with 1 if a goal is missed

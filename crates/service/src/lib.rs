@@ -1,7 +1,7 @@
 //! The gRPC server: evaluations, health, status, reflection, limits and a graceful end.
 //!
 //! ```text
-//! listener ─→ layers (limits in words, health log) ─→ Evaluations ─→ dyn Evaluator
+//! listener ─→ answers (limits in words, long lists) ─→ Evaluations ─→ dyn Evaluator
 //!                                                   └→ Health, status, reflection
 //! ```
 //!
