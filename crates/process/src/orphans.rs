@@ -96,7 +96,7 @@ impl Orphans {
             loop {
                 let _ = timeout(IDLE_SWEEP, REAPED.notified()).await;
                 sleep(SWEEP_DELAY).await;
-                // What was killed is reaped the next time.
+                // What was killed is reaped the next time, and its own children are ours by then.
                 while sweep() {
                     sleep(SWEEP_DELAY).await;
                 }
@@ -111,9 +111,10 @@ impl Drop for Orphans {
     }
 }
 
-/// Reaps dead orphans and kills living ones whose function is gone. True if some are left.
+/// Reaps dead orphans and kills living ones whose function is gone. True if there were any: each
+/// may have left orphans in turn.
 fn sweep() -> bool {
-    let mut some_left = false;
+    let mut found = false;
     let _gate = STARTING.write().unwrap_or_else(PoisonError::into_inner);
     let leaders = leaders().clone().unwrap_or_default();
     let own_group = rustix::process::getpgrp();
@@ -127,11 +128,12 @@ fn sweep() -> bool {
             Ok(group) if leaders.contains(&group.as_raw_pid()) => {}
             _ => {
                 let _ = kill_process(pid, Signal::KILL);
+                found = true;
             }
         }
-        some_left |= matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None));
+        found |= matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)));
     }
-    some_left
+    found
 }
 
 fn children() -> Vec<Pid> {
