@@ -7,7 +7,6 @@ use e2e::{
     on_disturbed_cluster, resource_list,
 };
 use runner_core::Reason;
-use testbed::Component;
 
 const OUTAGE: Duration = Duration::from_secs(30);
 
@@ -33,13 +32,6 @@ fn warm_functions_go_on_without_the_api_server_and_cold_ones_when_it_is_back() {
         assert_eq!(status.code(), tonic::Code::Unavailable, "{status:?}");
         load.goes_on(20).await;
         fault.heal().expect("the API server starts again");
-        // These two would look again only after half a minute.
-        for component in [Component::Scheduler, Component::Kubelet] {
-            let fault = stage.bed().without(component);
-            let healed = fault.and_then(|fault| fault.heal());
-            healed.expect("a component starts again");
-        }
-
         let answer = evaluate(&mut client, &cold, resource_list(&[], 1)).await;
         answer.expect("a pod is started now");
         load.goes_on(20).await;

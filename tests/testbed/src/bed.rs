@@ -25,8 +25,6 @@ use crate::{
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
-/// How many components need no API server.
-const BEFORE_API_SERVER: usize = 4;
 const END_LIMIT: Duration = Duration::from_secs(30);
 const BURIAL_LIMIT: Duration = Duration::from_secs(5);
 
@@ -74,16 +72,9 @@ impl Testbed {
         settings::write_sysctl("net/ipv4/ip_forward", "1")?;
         cgroups::raise()?;
         configuration::write(layout, &bed.settings)?;
-        // The first ones need nobody; the API server needs etcd; the others need the API server.
-        let (apart, rest) = Component::ALL.split_at(BEFORE_API_SERVER);
-        for stage in [apart, &rest[..1], &rest[1..]] {
-            for &component in stage {
-                bed.launch(component)?;
-            }
-            for &component in stage {
-                bed.await_ready(component)?;
-            }
-        }
+        bed.start_all(&Component::ON_THEIR_OWN)?;
+        bed.start(Component::ApiServer)?;
+        bed.start_all(&Component::CLIENTS)?;
         wait_until("the default service account", READY_LIMIT, || {
             Ok(bed
                 .surroundings()
@@ -130,7 +121,7 @@ impl Testbed {
     /// Fails unless every component runs.
     pub fn require_complete(&self) -> Result<()> {
         let mut missing = Vec::new();
-        for component in Component::ALL {
+        for component in Component::all() {
             if self.pid(component)?.is_none() {
                 missing.push(component.name());
             }
@@ -204,8 +195,27 @@ impl Testbed {
 
     /// Starts a component unless it runs, and waits until it serves.
     pub fn start(&self, component: Component) -> Result<()> {
-        self.launch(component)?;
-        self.await_ready(component)
+        self.start_all(&[component])
+    }
+
+    fn start_all(&self, components: &[Component]) -> Result<()> {
+        for &component in components {
+            self.launch(component)?;
+        }
+        for &component in components {
+            self.await_ready(component)?;
+        }
+        Ok(())
+    }
+
+    /// Starts the API server, and its clients anew: those that found it gone would only look again
+    /// after half a minute, some of them twice.
+    pub(crate) fn start_api_server(&self) -> Result<()> {
+        self.start(Component::ApiServer)?;
+        for component in Component::CLIENTS {
+            self.kill(component)?;
+        }
+        self.start_all(&Component::CLIENTS)
     }
 
     fn launch(&self, component: Component) -> Result<()> {

@@ -58,19 +58,28 @@ const PROXY_HEALTH_PORT: u16 = 10256;
 // === impl Component ===
 
 impl Component {
-    /// Every component, each after those it needs.
-    pub const ALL: [Self; 10] = [
+    /// Those that need nobody. The API server needs one of them.
+    pub(crate) const ON_THEIR_OWN: [Self; 4] = [
         Self::Etcd,
         Self::OpenRegistry,
         Self::PrivateRegistry,
         Self::Containerd,
-        Self::ApiServer,
+    ];
+
+    /// Those that need the API server.
+    pub(crate) const CLIENTS: [Self; 5] = [
         Self::ControllerManager,
         Self::Scheduler,
         Self::Kubelet,
         Self::Proxy,
         Self::Dns,
     ];
+
+    /// Every component, each after those it needs.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let own = Self::ON_THEIR_OWN.into_iter();
+        own.chain([Self::ApiServer]).chain(Self::CLIENTS)
+    }
 
     /// The name of its log and of its process record.
     #[must_use]

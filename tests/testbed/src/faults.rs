@@ -53,18 +53,16 @@ impl Drop for Fault<'_> {
 impl Testbed {
     /// The API server is gone: connections break, and new ones are refused.
     pub fn without_api_server(&self) -> Result<Fault<'_>> {
-        self.without(Component::ApiServer)
+        self.kill(Component::ApiServer)?;
+        let name = Component::ApiServer.name();
+        Ok(Fault::new(name, || self.start_api_server()))
     }
 
     /// The kubelet is gone: containers go on, but nothing starts, ends or is reported.
     pub fn without_kubelet(&self) -> Result<Fault<'_>> {
-        self.without(Component::Kubelet)
-    }
-
-    /// A component is killed, and started again when the fault heals.
-    pub fn without(&self, component: Component) -> Result<Fault<'_>> {
-        self.kill(component)?;
-        Ok(Fault::new(component.name(), move || self.start(component)))
+        self.kill(Component::Kubelet)?;
+        let name = Component::Kubelet.name();
+        Ok(Fault::new(name, || self.start(Component::Kubelet)))
     }
 
     /// A component hangs: it holds its connections and answers nothing.

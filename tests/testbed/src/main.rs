@@ -68,7 +68,7 @@ fn run(action: Action) -> Result<()> {
 }
 
 fn status(bed: &Testbed) -> Result<()> {
-    for component in Component::ALL {
+    for component in Component::all() {
         match bed.pid(component)? {
             Some(pid) => println!("{:<24} runs as {pid}", component.name()),
             None => println!("{:<24} does not run", component.name()),
