@@ -188,30 +188,30 @@ fn one_that_is_dropped_leaves_nothing() {
 
 #[test]
 fn what_cannot_start_says_why() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = |name: &str, content: &str, mode: u32| {
-        let path = directory.path().join(name);
-        std::fs::write(&path, content).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-        path
-    };
-    let cases = [
-        (directory.path().join("missing"), "no such file"),
-        (
-            file("plain", "#!/bin/sh\n", 0o644),
-            "it is not executable (chmod +x)",
-        ),
-        (
-            file("interpreter", "#!/no/such/interpreter\n", 0o755),
-            "its interpreter",
-        ),
-        (
-            file("noise", "no magic here\n", 0o755),
-            "neither a program for this machine",
-        ),
-        (directory.path().to_owned(), "it is a directory"),
-    ];
     over(&options(), async |engine: Engine| {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &str, mode: u32| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let cases = [
+            (directory.path().join("missing"), "no such file"),
+            (
+                file("plain", "#!/bin/sh\n", 0o644),
+                "it is not executable (chmod +x)",
+            ),
+            (
+                file("interpreter", "#!/no/such/interpreter\n", 0o755),
+                "its interpreter",
+            ),
+            (
+                file("noise", "no magic here\n", 0o755),
+                "neither a program for this machine",
+            ),
+            (directory.path().to_owned(), "it is a directory"),
+        ];
         for (path, says) in cases {
             let program = Arc::new(Program::new(path));
             let error = engine

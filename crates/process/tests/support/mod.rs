@@ -10,7 +10,7 @@ use std::{
 use runner_process::{Engine, EngineOptions, Limits, Orphans, Program, become_subreaper};
 
 /// Descriptors and children are the whole process's: tests that count them run one at a time, each
-/// on a runtime of its own.
+/// on a runtime of its own, and open nothing outside their turn.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[derive(Debug, PartialEq, Eq)]
