@@ -59,10 +59,11 @@ impl Wrapper {
 
     /// As it is shipped: static, and built for size.
     pub(crate) fn program() -> Result<PathBuf> {
-        let own = std::env::current_exe()?;
-        let target = own.parent().and_then(Path::parent).context("no target")?;
         let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-        let path = target.join(triple).join("tiny/wrapper-server");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../target/image")
+            .join(triple)
+            .join("tiny/wrapper-server");
         if !path.is_file() {
             bail!("{} is not built: run make bench", path.display());
         }

@@ -23,7 +23,12 @@ use origin::Origin;
 const RUNNER_PROFILE: &str = "release";
 
 /// The wrapper sits in every function pod: small before everything but latency.
-const WRAPPER_PROFILE: &str = "tiny";
+const WRAPPER: Source<'_> = Source {
+    name: "wrapper-server",
+    profile: "tiny",
+    c: false,
+    built: None,
+};
 
 /// The images there are.
 #[derive(Subcommand)]
@@ -64,6 +69,27 @@ pub(crate) struct Destination {
     /// Machines to make it for.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "amd64,arm64")]
     architectures: Vec<Architecture>,
+}
+
+/// Which wrapper to build.
+#[derive(Args)]
+pub(crate) struct WrapperProgram {
+    /// Machine to build it for [default: this one].
+    #[arg(long, value_enum)]
+    architecture: Option<Architecture>,
+}
+
+// === impl WrapperProgram ===
+
+impl WrapperProgram {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let architecture = match self.architecture {
+            Some(architecture) => architecture,
+            None => Architecture::of_this_machine()?,
+        };
+        println!("{}", WRAPPER.build(architecture)?.display());
+        Ok(())
+    }
 }
 
 // === impl Image ===
@@ -156,10 +182,8 @@ impl Destination {
 
     fn wrapper(&self, architecture: Architecture) -> anyhow::Result<Program> {
         let wrapper = Source {
-            name: "wrapper-server",
-            profile: WRAPPER_PROFILE,
-            c: false,
             built: self.binaries.as_deref(),
+            ..WRAPPER
         };
         wrapper.program(architecture)
     }

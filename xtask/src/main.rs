@@ -23,6 +23,8 @@ enum Chore {
     /// Build a container image, without a container tool.
     #[command(subcommand)]
     Image(Box<image::Image>),
+    /// Build the wrapper as its image holds it, and print where it lies.
+    Wrapper(image::WrapperProgram),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -30,5 +32,6 @@ fn main() -> anyhow::Result<()> {
         Chore::Crds(crds) => crds.run(),
         Chore::Dashboard(dashboard) => dashboard.run(),
         Chore::Image(image) => image.run(),
+        Chore::Wrapper(wrapper) => wrapper.run(),
     }
 }

@@ -55,6 +55,14 @@ impl Architecture {
         }
     }
 
+    pub(crate) fn of_this_machine() -> anyhow::Result<Self> {
+        match env::consts::ARCH {
+            "x86_64" => Ok(Self::Amd64),
+            "aarch64" => Ok(Self::Arm64),
+            other => bail!("images are not made for {other}"),
+        }
+    }
+
     fn machine(self) -> Machine {
         match self {
             Self::Amd64 => Machine::X86_64,
@@ -70,7 +78,7 @@ impl Source<'_> {
     pub(crate) fn program(&self, architecture: Architecture) -> anyhow::Result<Program> {
         let path = match self.built {
             Some(directory) => directory.join(architecture.name()).join(self.name),
-            None => self.build(architecture.triple())?,
+            None => self.build(architecture)?,
         };
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         elf::check(&bytes, architecture.machine())
@@ -81,7 +89,9 @@ impl Source<'_> {
         })
     }
 
-    fn build(&self, triple: &str) -> anyhow::Result<PathBuf> {
+    /// Builds the program, and says where it lies.
+    pub(crate) fn build(&self, architecture: Architecture) -> anyhow::Result<PathBuf> {
+        let triple = architecture.triple();
         let Self { name, profile, .. } = self;
         let root = root()?;
         // Flags of its own would make ordinary builds and these undo each other.

@@ -13,7 +13,7 @@ use std::{
 
 use tokio::task::JoinSet;
 
-use crate::support::{LIST, Setup, Wrapper, eventually, list_of, wrapper_for, wrapper_server};
+use crate::support::{LIST, Setup, Wrapper, eventually, list_of, wrapper_for_arm, wrapper_server};
 
 const EVALUATIONS: usize = 10_000;
 const CALLERS: usize = 64;
@@ -131,7 +131,7 @@ async fn ten_thousand_evaluations_leave_nothing_behind() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_other_architecture_runs_too() {
-    let program = wrapper_for("aarch64");
+    let program = wrapper_for_arm();
     let elf = Elf {
         machine: 183,
         is_static: true,

@@ -18,7 +18,7 @@ mod wrapper;
 pub use client::{Answer, Client, Request, error_of, list_of};
 pub use gate::{Gate, exists};
 pub use pod_limit::PodLimit;
-pub use programs::{repository, set_label, set_namespace, wrapper_for, wrapper_server};
+pub use programs::{repository, set_label, set_namespace, wrapper_for_arm, wrapper_server};
 pub use root::Root;
 pub use setup::Setup;
 pub use wrapper::{Ended, Wrapper};

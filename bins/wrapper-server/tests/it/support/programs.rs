@@ -4,24 +4,31 @@ use std::{
     env,
     ffi::OsStr,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
     sync::OnceLock,
 };
 
 /// The wrapper as the image for this machine holds it.
 pub fn wrapper_server() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| wrapper_for(env::consts::ARCH))
+    BUILT.get_or_init(|| built(&[]))
 }
 
-/// The wrapper as the image for some machine holds it.
-pub fn wrapper_for(architecture: &str) -> PathBuf {
-    let target = format!("{architecture}-unknown-linux-musl");
-    cargo(
-        &["--package", "wrapper-server", "--profile", "tiny"],
-        &target,
-    );
-    output(&target, "tiny/wrapper-server")
+/// The wrapper as the image for 64-bit ARM holds it.
+pub fn wrapper_for_arm() -> PathBuf {
+    built(&["--architecture", "arm64"])
+}
+
+/// Cheap where nothing has changed.
+fn built(which: &[&str]) -> PathBuf {
+    let output = cargo()
+        .args(["xtask", "wrapper"])
+        .args(which)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "the wrapper is not built");
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
 }
 
 /// The Rust example, without a need for libraries.
@@ -29,8 +36,14 @@ pub fn set_label() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let target = format!("{}-unknown-linux-musl", env::consts::ARCH);
-        cargo(&["--package", "set-label"], &target);
-        output(&target, "debug/set-label")
+        run(cargo()
+            .args(["build", "--quiet", "--package", "set-label"])
+            .args(["--target", &target]));
+        let built = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+        repository("")
+            .join(built)
+            .join(&target)
+            .join("debug/set-label")
     })
 }
 
@@ -56,18 +69,10 @@ pub fn repository(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// Cheap where nothing has changed.
-fn cargo(what: &[&str], target: &str) {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    run(Command::new(cargo)
-        .args(["build", "--quiet", "--target", target])
-        .args(what)
-        .current_dir(repository("")));
-}
-
-fn output(target: &str, program: &str) -> PathBuf {
-    let built = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    repository("").join(built).join(target).join(program)
+fn cargo() -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(repository(""));
+    cargo
 }
 
 fn run(command: &mut Command) {
