@@ -2,6 +2,7 @@
 
 mod harden;
 mod overrides;
+mod place;
 mod wrapper;
 
 use std::collections::BTreeMap;
@@ -80,7 +81,7 @@ pub fn pod(
         attach(spec.image_pull_secrets.get_or_insert_default(), secret);
     }
     if let Some(container) = function_container(&mut spec.containers) {
-        container.image = Some(image.to_string());
+        place::place(container, &image.to_string());
         fill(container, entrypoint, options);
         if let Some(announce) = announce {
             wrapper::tell(container, create.name.as_str(), announce);

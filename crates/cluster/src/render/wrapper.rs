@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{
     Container, EnvVar, EnvVarSource, ImageVolumeSource, ObjectFieldSelector, PodSpec, Volume,
 };
 
-use super::{Announce, Injection, RenderOptions};
+use super::{Announce, Injection, RenderOptions, place::place};
 use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER, TOOLS, TOOLS_DIR, WRAPPER_HOME};
 
 /// Puts the wrapper's image where the template copies it from, or mounts it instead.
@@ -13,7 +13,7 @@ pub(super) fn inject(spec: &mut PodSpec, options: &RenderOptions) {
         Injection::Init => {
             for container in spec.init_containers.iter_mut().flatten() {
                 if container.name == COPY_CONTAINER {
-                    container.image = Some(options.wrapper_image.clone());
+                    place(container, &options.wrapper_image);
                 }
             }
         }

@@ -1,0 +1,61 @@
+//! Putting an image where the template has another.
+
+use k8s_openapi::api::core::v1::Container;
+use runner_core::ImageReference;
+
+/// Gives a container its image.
+///
+/// The API server writes a pull policy into every template it stores: its default for the image
+/// that stands there. That is no wish, so it may choose again, for this image. Otherwise the
+/// `to-be-replaced` of most templates, which has no tag, would make every start ask the registry
+/// for a digest that the node has.
+pub(super) fn place(container: &mut Container, image: &str) {
+    let replaced = container.image.as_deref().unwrap_or_default();
+    let policy = container.image_pull_policy.as_deref();
+    if policy == Some(default_policy(replaced)) {
+        container.image_pull_policy = None;
+    }
+    container.image = Some(image.to_owned());
+}
+
+/// What Kubernetes does where nobody says: only `latest` is asked for again.
+fn default_policy(image: &str) -> &'static str {
+    let image = image.parse::<ImageReference>();
+    match image.as_ref().map(ImageReference::tag_or_latest) {
+        Ok(tag) if tag != Some("latest") => "IfNotPresent",
+        _ => "Always",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_kept_only_where_it_is_a_wish() {
+        let digest = format!("example.com/fn@sha256:{}", "0".repeat(64));
+        for (image, policy, kept) in [
+            ("to-be-replaced", "Always", false),
+            ("to-be-replaced", "IfNotPresent", true),
+            ("to-be-replaced", "Never", true),
+            ("example.com/fn:latest", "Always", false),
+            ("example.com/fn:v1", "Always", true),
+            ("example.com/fn:v1", "IfNotPresent", false),
+            (&digest, "Always", true),
+            ("", "Always", false),
+        ] {
+            let mut container = Container {
+                image: Some(image.to_owned()),
+                image_pull_policy: Some(policy.to_owned()),
+                ..Container::default()
+            };
+            place(&mut container, "example.com/fn:v2");
+            assert_eq!(
+                container.image_pull_policy.is_some(),
+                kept,
+                "{image} {policy}"
+            );
+            assert_eq!(container.image.as_deref(), Some("example.com/fn:v2"));
+        }
+    }
+}
