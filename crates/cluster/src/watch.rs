@@ -1,13 +1,14 @@
 //! What happens in the pod namespace: one watch each for pods, services and templates.
 
-use std::{collections::HashSet, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::HashSet, net::IpAddr, sync::Arc};
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
     Api, Client, Resource,
-    runtime::{WatchStreamExt, utils::Backoff, watcher},
+    runtime::{WatchStreamExt, watcher},
 };
+use runner_config::Again;
 use runner_pool::{PodName, Uid};
 use serde::de::DeserializeOwned;
 use tokio::{sync::mpsc, task::JoinSet};
@@ -49,10 +50,6 @@ pub struct ServiceSeen {
     pub cluster_ip: Option<IpAddr>,
 }
 
-/// After trouble a watch is tried again this soon at the latest: pods start and fail while nobody
-/// looks, and callers wait for them.
-const LONGEST_BLINDNESS: Duration = Duration::from_secs(5);
-
 /// Watches until the tasks are dropped.
 #[must_use = "dropping it ends the watches"]
 pub fn watch(
@@ -79,10 +76,6 @@ trait Kind<K>: Send + 'static {
     fn gone(&mut self, object: &K) -> Option<Seen>;
     fn listed(&mut self, all: Vec<K>) -> Vec<Seen>;
 }
-
-/// The usual waits, but no long ones.
-#[derive(Default)]
-struct Again(watcher::DefaultBackoff);
 
 struct Pods;
 
@@ -135,22 +128,6 @@ async fn follow<K>(
                 return;
             }
         }
-    }
-}
-
-// === impl Again ===
-
-impl Iterator for Again {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        self.0.next().map(|wait| wait.min(LONGEST_BLINDNESS))
-    }
-}
-
-impl Backoff for Again {
-    fn reset(&mut self) {
-        self.0.reset();
     }
 }
 

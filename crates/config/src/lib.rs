@@ -10,6 +10,7 @@
 //! A lookup hashes the image's name and takes no lock. A source that goes bad keeps what it said
 //! last and is named in [`Table::problems`]. Nothing here runs a function or starts a pod.
 
+mod again;
 mod client;
 mod configuration;
 mod declaration;
@@ -23,6 +24,7 @@ mod table;
 #[cfg(test)]
 mod testing;
 
+pub use again::Again;
 pub use client::{ClusterOptions, ConnectError, connect};
 pub use configuration::{Configuration, Reload, ReloadError};
 pub use declaration::{Age, BinaryDeclaration, Declaration, PodDeclaration};

@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use crate::{
-    Configuration, Severity, Source,
+    Again, Configuration, Severity, Source,
     configuration::{Metrics, Outcome},
     objects::FunctionConfig,
 };
@@ -108,7 +108,7 @@ impl Configuration {
             listed: Vec::new(),
             trouble: None,
         };
-        let events = watcher(api.clone(), watcher::Config::default()).default_backoff();
+        let events = watcher(api.clone(), watcher::Config::default()).backoff(Again::default());
         let tasks = [
             tokio::spawn(reconciler.run(events)),
             tokio::spawn(status::write_all(api, to_write)),

@@ -8,7 +8,7 @@ use kube::{
     Api, Client, Resource,
     runtime::{WatchStreamExt, watcher},
 };
-use runner_config::objects::ServiceTemplate;
+use runner_config::{Again, objects::ServiceTemplate};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::mpsc;
 
@@ -180,7 +180,7 @@ where
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let mut listed = None;
     let mut missing = false;
-    let events = watcher(api, config).default_backoff();
+    let events = watcher(api, config).backoff(Again::default());
     events.filter_map(move |event| {
         let mut pause = Duration::ZERO;
         let part = match event {
