@@ -69,12 +69,11 @@ impl Admission {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    /// So many processes at once that no core idles: half as many again as there are cores, since
-    /// some of them are being started or waiting for their input to arrive or their output to leave.
+    /// So many processes at once that no core idles: twice as many as there are cores, since some
+    /// of them are being started or waiting for their input to arrive or their output to leave.
     #[must_use]
     pub fn busy_cores() -> usize {
-        let cores = Self::cores();
-        cores + cores.div_ceil(2)
+        Self::cores() * 2
     }
 
     /// How many processes run at once.
