@@ -97,7 +97,9 @@ fn hint(reason: Reason) -> Option<&'static str> {
         Reason::FunctionNotFound => {
             "check the image's name and tag, and that the runner's configuration knows it"
         }
-        Reason::BadImage => "write the image as [REGISTRY/]NAME[:TAG][@DIGEST]",
+        Reason::BadImage => {
+            "name an image that has a program to run, as [REGISTRY/]NAME[:TAG][@DIGEST]"
+        }
         Reason::MessageTooLarge => {
             "raise --max-request-body-size at the runner and --max-message-size here"
         }
