@@ -14,6 +14,7 @@ mod evaluate;
 mod fleet;
 mod load;
 mod pods;
+mod refusal;
 mod report;
 mod runner;
 mod stage;
@@ -28,6 +29,7 @@ pub use fleet::{
 };
 pub use load::Load;
 pub use pods::{FunctionPod, Injection};
+pub use refusal::Refusal;
 pub use runner::{Runner, free_port, program};
 pub use stage::{Stage, on_cluster, on_disturbed_cluster};
 pub use wait::{LIMIT, eventually};

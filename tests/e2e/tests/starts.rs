@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use e2e::{
-    Account, HOME, LIMIT, Runner, Stage, connect, evaluate, eventually, function_pods, on_cluster,
-    remove_at_once, resource_list, store_template,
+    Account, HOME, LIMIT, Refusal, Runner, Stage, connect, evaluate, eventually, function_pods,
+    on_cluster, remove_at_once, resource_list, store_template,
 };
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::{
@@ -35,6 +35,16 @@ async fn failure(runner: &Runner, image: &str) -> (EvaluationError, Instant) {
     let status = failed.expect("it failed");
     assert_eq!(status.code(), tonic::Code::Unavailable, "{status}");
     (runner_proto::status::decode(&status), Instant::now())
+}
+
+/// Calls until there is an answer: after a failed start, callers are turned away for a while.
+async fn answered_at_last(runner: &Runner, image: &str) {
+    let mut client = connect(&runner.address()).expect("an address");
+    eventually("an answer", async || {
+        let answer = evaluate(&mut client, image, resource_list(&[], 1)).await;
+        answer.is_ok()
+    })
+    .await;
 }
 
 /// What is found in the status of a function pod, and when.
@@ -231,11 +241,28 @@ fn a_quota_fails_the_call_at_once_and_is_forgotten_when_it_goes() {
 
         let deleted = quotas.delete("no-pods", &DeleteParams::default()).await;
         deleted.expect("the quota can be deleted");
-        let mut client = connect(&runner.address()).expect("an address");
-        eventually("an answer", async || {
-            let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;
-            answer.is_ok()
-        })
-        .await;
+        answered_at_last(&runner, &image).await;
+    });
+}
+
+#[test]
+fn an_admission_policy_fails_the_call_at_once_and_is_forgotten_when_it_goes() {
+    on_cluster(async |stage| {
+        let rule = "this team's pods need a cost centre";
+        let refusal = Refusal::impose(&stage, rule).await;
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let image = stage.image("functions/count");
+        let begun = Instant::now();
+        let (error, told) = failure(&runner, &image).await;
+        assert!(told.duration_since(begun) < PROMPT, "{error}");
+        assert_eq!(error.reason(), Reason::PodStartFailed, "{error}");
+        assert!(error.message().contains(rule), "{error}");
+        // Whose rule it is stands in the API server's own words only.
+        let policy = format!("ValidatingAdmissionPolicy '{}'", stage.namespace());
+        assert!(error.message().contains(&policy), "{error}");
+        assert!(function_pods(&stage).await.is_empty());
+
+        refusal.lift().await;
+        answered_at_last(&runner, &image).await;
     });
 }

@@ -1,0 +1,89 @@
+//! A rule of the cluster's that no pod of the stage may be made.
+
+use k8s_openapi::api::{
+    admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding},
+    core::v1::{Namespace, Pod},
+};
+use kube::{
+    Api, Resource,
+    api::{DeleteParams, PostParams},
+};
+use serde_json::json;
+
+use crate::{Stage, eventually};
+
+/// An admission policy in force. Unless it is lifted before, it goes with the stage: the stage's
+/// namespace owns it, and it concerns no other.
+pub struct Refusal {
+    stage: Stage,
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    /// Refuses every pod with this message.
+    pub async fn impose(stage: &Stage, message: &str) -> Self {
+        let name = stage.namespace();
+        let namespaces: Api<Namespace> = Api::all(stage.client());
+        let own = namespaces.get(name).await.expect("it is there");
+        let metadata = json!({"name": name, "ownerReferences": [own.owner_ref(&())]});
+        let policy = json!({"metadata": metadata, "spec": {
+            "matchConstraints": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
+                "resourceRules": [{
+                    "apiGroups": [""], "apiVersions": ["v1"],
+                    "operations": ["CREATE"], "resources": ["pods"],
+                }],
+            },
+            "validations": [{"expression": "false", "message": message}],
+        }});
+        let policy = serde_json::from_value(policy).expect("a policy");
+        let binding = json!({"metadata": metadata, "spec": {
+            "policyName": name, "validationActions": ["Deny"],
+        }});
+        let binding = serde_json::from_value(binding).expect("a binding");
+        let refusal = Self {
+            stage: stage.clone(),
+        };
+        let create = PostParams::default();
+        let made = refusal.policies().create(&create, &policy).await;
+        made.expect("the cluster takes the policy");
+        let made = refusal.bindings().create(&create, &binding).await;
+        made.expect("the cluster takes the binding");
+        eventually("a policy in force", async || !refusal.lets_pass().await).await;
+        refusal
+    }
+
+    /// Takes it back, and waits until pods may be made again.
+    pub async fn lift(self) {
+        let (name, delete) = (self.stage.namespace(), DeleteParams::default());
+        let deleted = self.bindings().delete(name, &delete).await;
+        deleted.expect("the binding can be deleted");
+        let deleted = self.policies().delete(name, &delete).await;
+        deleted.expect("the policy can be deleted");
+        eventually("no policy in force", async || self.lets_pass().await).await;
+    }
+
+    fn policies(&self) -> Api<ValidatingAdmissionPolicy> {
+        Api::all(self.stage.client())
+    }
+
+    fn bindings(&self) -> Api<ValidatingAdmissionPolicyBinding> {
+        Api::all(self.stage.client())
+    }
+
+    /// Asks for a pod without having it made. The API server takes policies up, and drops them,
+    /// some time after it has stored or deleted them.
+    async fn lets_pass(&self) -> bool {
+        let pod = json!({
+            "metadata": {"name": "trial"},
+            "spec": {"containers": [{"name": "trial", "image": "trial"}]},
+        });
+        let pod: Pod = serde_json::from_value(pod).expect("a pod");
+        let dry = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        self.stage.api().create(&dry, &pod).await.is_ok()
+    }
+}
