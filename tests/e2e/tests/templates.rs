@@ -77,6 +77,11 @@ fn what_is_built_in_is_stored_for_operators_to_change() {
         let pod = only_pod(&stage).await;
         let made_from = pod.annotations().get("fn.kpt.dev/template-version");
         assert_eq!(made_from, newest.as_ref());
+        // The API server wrote `Always` into what it stored, for images that have no tag.
+        for name in ["copy-wrapper-server", "function"] {
+            let policy = container(&pod, name).image_pull_policy.as_deref();
+            assert_eq!(policy, Some("IfNotPresent"), "of {name}");
+        }
     });
 }
 
