@@ -137,6 +137,7 @@ impl Fleet {
         if self.adopted || (told.generation >= known.generation && told != known) {
             self.adopted = false;
             self.function = Arc::clone(function);
+            self.curtail(step);
             self.check_templates(step);
         }
     }

@@ -210,6 +210,20 @@ impl Fleet {
             .no_later(&mut pod.wake, again, Due::Pod(self.id, pod.key));
     }
 
+    /// Takes back what was promised under a longer TTL. That is written down, as an extension is:
+    /// other replicas keep a pod for as long as the annotation says, and may extend it again.
+    pub(crate) fn curtail(&mut self, step: &mut Step<'_>) {
+        let latest = (step.now + self.settings().ttl).to_next_second();
+        for at in 0..self.pods.len() {
+            let pod = &mut self.pods[at];
+            let promised = pod.reclaim_after.max(pod.asked.map(|(value, _)| value));
+            pod.overlong = promised > Some(latest);
+            if pod.overlong {
+                self.note_if_behind(at, step);
+            }
+        }
+    }
+
     fn note_if_behind(&mut self, at: usize, step: &mut Step<'_>) {
         let (now, ttl) = (step.now, self.settings().ttl);
         let behind = step.ledger.limits.step(ttl);
@@ -221,7 +235,8 @@ impl Fleet {
             .filter(|(_, when)| now < *when + behind)
             .map(|(value, _)| value);
         let known = pod.reclaim_after.max(written).unwrap_or_default();
-        if !pod.noted && (now + ttl).to_next_second().since(known) >= behind {
+        let is_behind = (now + ttl).to_next_second().since(known) >= behind;
+        if !pod.noted && (is_behind || pod.overlong) {
             pod.noted = true;
             step.ledger.note_extension(now, self.id, pod.key);
         }
@@ -232,18 +247,21 @@ impl Fleet {
         let ttl = self.settings().ttl;
         let pod = self.pods.iter_mut().find(|pod| pod.key == key)?;
         pod.noted = false;
-        let used = if pod.in_flight.is_empty() {
+        // A shortened TTL counts from now on, whenever the pod was used.
+        let used = if pod.in_flight.is_empty() && !pod.overlong {
             pod.last_used?
         } else {
             now
         };
         let reclaim_after = (used + ttl).to_next_second();
         // Noted long ago and looked at late, it may be over already: then the TTL decides.
-        let helps = reclaim_after > now && pod.reclaim_after < Some(reclaim_after);
+        let helps =
+            reclaim_after > now && (pod.overlong || pod.reclaim_after < Some(reclaim_after));
         if !helps || pod.parting == Parting::Seen {
             return None;
         }
         let uid = pod.uid.clone()?;
+        pod.overlong = false;
         pod.asked = Some((reclaim_after, now));
         Some(Extension {
             name: pod.name.clone(),

@@ -50,6 +50,8 @@ pub(crate) struct Pod {
     pub(crate) waits_for: Option<Arc<str>>,
     /// Whether an extension is noted already.
     pub(crate) noted: bool,
+    /// Whether the annotation promises more than a TTL that was shortened since.
+    pub(crate) overlong: bool,
     pub(crate) wake: Option<Time>,
 }
 
@@ -110,6 +112,7 @@ impl Pod {
             watch_ready: false,
             waits_for: None,
             noted: false,
+            overlong: false,
             wake: None,
         }
     }

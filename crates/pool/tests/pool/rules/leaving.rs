@@ -42,6 +42,53 @@ fn a_delete_carries_the_version_last_seen() {
     );
 }
 
+fn shortened(seconds: u64) -> Event {
+    let settings = Settings {
+        generation: 1,
+        ..ttl(seconds)
+    };
+    Event::Configured(vec![with_settings("fn:v1", settings)])
+}
+
+#[test]
+fn a_shortened_ttl_takes_back_what_was_promised_and_counts_from_then_on() {
+    let mut world = World::new();
+    let create = world.warm(&with_settings("fn:v1", ttl(1800)));
+    world.observe(&create, PodPhase::Ready).none();
+    world.pass(secs(600)).none();
+    world.send(shortened(60)).none();
+    let written = world.pass(secs(2)).extensions();
+    assert_eq!(written.len(), 1, "{written:?}");
+    let mut seen = world.seen(&create, PodPhase::Ready);
+    seen.reclaim_after = Some(written[0].reclaim_after);
+    world.send(Event::Pod(seen)).none();
+    world.pass(secs(55)).none();
+    assert_eq!(world.pass(secs(5)).delete().why, Leave::Idle);
+}
+
+#[test]
+fn a_pod_keeps_its_ttl_until_the_shorter_one_is_written() {
+    let mut world = World::new();
+    let create = world.warm(&with_settings("fn:v1", ttl(1800)));
+    world.observe(&create, PodPhase::Ready).none();
+    world.send(shortened(60)).none();
+    assert!(world.pass(secs(600)).deletes().is_empty());
+}
+
+#[test]
+fn a_ttl_shortened_while_a_pod_starts_holds_for_that_pod() {
+    let mut world = World::new();
+    let create = world.request(&with_settings("fn:v1", ttl(1800))).1.create();
+    world.send(shortened(60)).none();
+    world.pass(secs(5)).none();
+    let assign = world.start(&create).assign();
+    world.answer(&assign).none();
+    let latest = world.now + secs(63);
+    let written = world.pass(secs(2)).extensions();
+    assert_eq!(written.len(), 1, "{written:?}");
+    assert!(written[0].reclaim_after <= latest, "{written:?}");
+}
+
 #[test]
 fn a_busy_pod_never_goes() {
     let mut world = World::new();
