@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use e2e::{LIMIT, Stage, eventually, program};
+use e2e::{LIMIT, Stage, define, eventually, program};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{PodTemplate, Service, ServiceAccount},
@@ -47,6 +47,7 @@ impl Installation {
     /// Installs it and waits until it is ready. The Deployment's pod only stands there: what is
     /// evaluated is evaluated by a runner outside.
     pub async fn create(stage: &Stage) -> Self {
+        define(stage).await;
         let installation = Self {
             stage: stage.clone(),
         };
