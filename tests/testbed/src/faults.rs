@@ -161,6 +161,19 @@ impl Testbed {
         }))
     }
 
+    /// Nodes find the open registry by this name as well.
+    pub fn with_registry_named(&self, host: &str) -> Result<Fault<'static>> {
+        let directory = self.layout.in_run("registries").join(host);
+        if directory.exists() {
+            return Ok(Fault::new(host, || Ok(())));
+        }
+        let endpoint = format!("http://127.0.0.1:{}", self.settings.registry_port);
+        registries::trust(&self.layout, host, &endpoint, None)?;
+        Ok(Fault::new(host, move || {
+            Ok(std::fs::remove_dir_all(directory)?)
+        }))
+    }
+
     /// A second way to the open registry, through which everything takes its time.
     pub fn slow_registry(&self, pace: Pace) -> Result<SlowRegistry<'_>> {
         SlowRegistry::start(self, pace)

@@ -22,6 +22,9 @@ use crate::{Testbed, layout, progress, push::Target};
 /// The tag of every function image.
 const TAG: &str = "v1";
 
+/// The tag of what a developer deploys: as `deploy/overlays/dev` names it.
+const DEVELOPMENT_TAG: &str = "dev";
+
 /// What every tag of the open registry means, in the run directory.
 const PINNED: &str = "images.json";
 
@@ -48,13 +51,13 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     progress("building wrapper-server (as it is shipped, which takes minutes the first time)");
     pinned.insert(
         "wrapper-server".to_owned(),
-        programs::push_wrapper(&bed.open_registry(), TAG)?,
+        programs::push_wrapper(&bed.open_registry(), DEVELOPMENT_TAG)?,
     );
 
     progress("building function-runner (minutes the first time)");
     pinned.insert(
         "function-runner".to_owned(),
-        programs::push_runner(&bed.open_registry(), TAG)?,
+        programs::push_runner(&bed.open_registry(), DEVELOPMENT_TAG)?,
     );
 
     progress("building functions/count (shell)");
