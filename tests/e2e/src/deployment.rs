@@ -5,27 +5,27 @@
 //! which nodes reach on loopback, gets an address that pods reach.
 
 mod callers;
+mod kubectl;
+mod permissions;
+mod verbatim;
 
-use std::{net::SocketAddr, path::PathBuf, process::Stdio};
+use std::{net::SocketAddr, path::PathBuf};
 
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
 use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
-    process::Command,
-};
+use testbed::{Testbed, addresses::NODE};
+use tokio::net::{TcpListener, TcpStream};
 
 pub use callers::Callers;
+pub use permissions::{Permission, granted, permissions};
+pub use verbatim::{Forwarded, Verbatim};
 
 use crate::{
     Stage,
     wait::{LIMIT, eventually},
 };
 
-/// The test bed's node, as pods see it.
-const NODE: &str = "198.18.255.254";
 const NAME: &str = "function-runner";
 
 /// A runner that was installed; it goes with the stage.
@@ -77,7 +77,7 @@ impl Deployment {
 
     /// Applies a directory under `deploy` over what is there.
     pub async fn apply(&self, directory: &str, flags: &[&str]) {
-        let registry = self.reachable_registry().await;
+        let registry = reachable_registry(self.stage.bed()).await;
         let open = self.stage.bed().open_registry();
         let mut flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         flags.push(format!("--registry-mirror={open}={registry}"));
@@ -163,88 +163,36 @@ impl Deployment {
         format!("{address}:{port}")
     }
 
-    /// What its one replica counts, as Prometheus reads it.
-    pub async fn metrics(&self) -> String {
-        let pods: Api<Pod> = Api::namespaced(self.stage.client(), &self.namespace);
-        let own = ListParams::default().labels(&format!("app={NAME}"));
-        let list = pods.list(&own).await;
-        let pod = list.expect("pods can be listed").items.remove(0);
-        let address = pod.status.and_then(|status| status.pod_ip);
-        let address = format!("{}:9464", address.expect("the pod has an address"));
-        let mut stream = TcpStream::connect(address).await.expect("metrics");
-        let request = b"GET /metrics HTTP/1.0\r\n\r\n";
-        stream.write_all(request).await.expect("a request");
-        let mut text = String::new();
-        let read = stream.read_to_string(&mut text).await;
-        read.expect("an answer");
-        text
-    }
-
-    /// A way to the open registry for pods, for as long as the test runs.
-    async fn reachable_registry(&self) -> SocketAddr {
-        let listener = TcpListener::bind((NODE, 0)).await.expect("a free port");
-        let address = listener.local_addr().expect("an address");
-        let registry = self.stage.bed().open_registry();
-        tokio::spawn(async move {
-            while let Ok((mut client, _)) = listener.accept().await {
-                let registry = registry.clone();
-                tokio::spawn(async move {
-                    if let Ok(mut server) = TcpStream::connect(registry).await {
-                        let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
-                    }
-                });
-            }
-        });
-        address
-    }
-
     async fn kubectl(&self, arguments: &[&str], input: Option<&str>) -> String {
-        let bed = self.stage.bed();
-        let mut child = Command::new(bed.kube().expect("kubectl is built"))
-            .arg("kubectl")
-            .args(arguments)
-            .env("KUBECONFIG", bed.kubeconfig())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("kubectl starts");
-        let mut stdin = child.stdin.take().expect("a pipe");
-        let written = stdin.write_all(input.unwrap_or_default().as_bytes()).await;
-        written.expect("kubectl reads its input");
-        drop(stdin);
-        let output = child.wait_with_output().await.expect("kubectl ends");
-        assert!(
-            output.status.success(),
-            "kubectl {}: {}",
-            arguments.join(" "),
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).expect("text")
+        kubectl::kubectl(self.stage.bed(), arguments, input).await
     }
 }
 
 impl Drop for Deployment {
     fn drop(&mut self) {
-        if std::thread::panicking()
-            && let Ok(kube) = self.stage.bed().kube()
-        {
-            eprintln!("=== the runner's pods ===");
-            for arguments in [
-                ["describe", "pods", "--show-events", "-l"].as_slice(),
-                &["logs", "--tail=60", "--prefix", "-l"],
-            ] {
-                let _ = std::process::Command::new(&kube)
-                    .args(["kubectl", "--namespace", &self.namespace])
-                    .args(arguments)
-                    .arg(format!("app={NAME}"))
-                    .env("KUBECONFIG", self.stage.bed().kubeconfig())
-                    .stdout(std::io::stderr())
-                    .status();
-            }
+        if std::thread::panicking() {
+            let label = format!("app={NAME}");
+            kubectl::report(self.stage.bed(), &self.namespace, &label);
         }
     }
+}
+
+/// A way to the open registry for pods, for as long as the test runs.
+async fn reachable_registry(bed: &Testbed) -> SocketAddr {
+    let listener = TcpListener::bind((NODE, 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let registry = bed.open_registry();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let registry = registry.clone();
+            tokio::spawn(async move {
+                if let Ok(mut server) = TcpStream::connect(registry).await {
+                    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+                }
+            });
+        }
+    });
+    address
 }
 
 /// The directory of everything that is deployed.

@@ -1,10 +1,12 @@
 //! The runner in the cluster, installed from `deploy/`: it works with what it is granted, keeps
 //! every promise while it is replaced, and takes the place of Porch's own.
 
+use std::collections::BTreeSet;
+
 use e2e::{
     Stage, connect,
-    deployment::{Callers, Deployment},
-    evaluate, eventually, on_cluster, resource_list,
+    deployment::{Callers, Deployment, Verbatim, deploy, documents, granted, permissions},
+    evaluate, eventually, on_cluster, on_disturbed_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -31,36 +33,20 @@ async fn count(stage: &Stage, deployment: &Deployment) {
 }
 
 #[test]
-fn a_fresh_installation_evaluates_for_pods_and_for_this_machine() {
-    on_cluster(async |stage| {
-        let deployment = Deployment::install(&stage, "overlays/dev", &[]).await;
-        count(&stage, &deployment).await;
-        // Where Porch is: the namespace enforces the restricted level, and lets its own pods call.
-        let client = json!({
-            "metadata": {"name": "client"},
-            "spec": {
-                "restartPolicy": "Never",
-                "securityContext": {
-                    "runAsNonRoot": true, "runAsUser": 10001,
-                    "seccompProfile": {"type": "RuntimeDefault"},
-                },
-                "containers": [{
-                    "name": "client",
-                    "securityContext": {
-                        "allowPrivilegeEscalation": false,
-                        "capabilities": {"drop": ["ALL"]},
-                    },
-                    "image": stage.image("tools/callers"),
-                    "args": [
-                        format!("-address=function-runner.{}:9445", deployment.namespace()),
-                        format!("-image={}", stage.image(COUNT)),
-                        "-count=3",
-                    ],
-                }],
-            },
-        });
-        let client: Pod = serde_json::from_value(client).expect("a pod");
-        let pods: Api<Pod> = Api::namespaced(stage.client(), deployment.namespace());
+fn the_overlay_for_developers_works_as_it_is_on_an_empty_cluster() {
+    on_disturbed_cluster(async |stage| {
+        let installed = Verbatim::install(&stage).await;
+        let image = installed.function("count");
+
+        let forwarded = installed.forward(9445).await;
+        let mut client = connect(forwarded.address()).expect("an address");
+        let input = resource_list(&[], 3);
+        let answer = evaluate(&mut client, &image, input.clone()).await;
+        let answer = answer.expect("the function answers on this machine");
+        assert_eq!(answer.resource_list, input.as_bytes());
+
+        let pods: Api<Pod> = Api::namespaced(stage.client(), Verbatim::NAMESPACE);
+        let client = client_pod(&stage, &image);
         let made = pods.create(&PostParams::default(), &client).await;
         made.expect("the cluster takes the client");
         let mut phase = None;
@@ -72,25 +58,75 @@ fn a_fresh_installation_evaluates_for_pods_and_for_this_machine() {
         .await;
         assert_eq!(phase.as_deref(), Some("Succeeded"));
 
-        let made = function_pods(&stage).await;
+        let functions: Api<Pod> = Api::namespaced(stage.client(), Verbatim::FUNCTION_NAMESPACE);
+        let made = functions.list(&ListParams::default()).await;
+        let made = made.expect("pods can be listed").items;
         assert_eq!(made.len(), 1);
         let mounts = made[0].spec.as_ref().expect("a spec").volumes.as_ref();
         let names: Vec<_> = mounts.into_iter().flatten().map(|it| &it.name).collect();
         assert_eq!(names, ["wrapper-server-tools"], "no token is mounted");
+        let metrics = installed.metrics().await;
         assert!(
-            deployment.metrics().await.lines().any(|line| {
+            metrics.lines().any(|line| {
                 line.starts_with("function_runner_pods_announcements_total")
                     && line.contains("accepted")
                     && line.ends_with(" 1")
             }),
-            "the pod called home: {}",
-            deployment.metrics().await
+            "the pod called home: {metrics}"
         );
-        let log = deployment
-            .own(&["logs", "deployment/function-runner"])
-            .await;
-        assert!(!log.contains("orbidden"), "the Role suffices: {log}");
+        may_do_what_is_shipped_and_no_more(&stage, &installed).await;
     });
+}
+
+/// Where Porch is: the namespace enforces the restricted level, and lets its own pods call.
+fn client_pod(stage: &Stage, image: &str) -> Pod {
+    let pod = json!({
+        "metadata": {"name": "client"},
+        "spec": {
+            "restartPolicy": "Never",
+            "securityContext": {
+                "runAsNonRoot": true, "runAsUser": 10001,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [{
+                "name": "client",
+                "securityContext": {
+                    "allowPrivilegeEscalation": false,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "image": stage.image("tools/callers"),
+                "args": [
+                    "-address=function-runner.porch-system:9445",
+                    format!("-image={image}"),
+                    "-count=3",
+                ],
+            }],
+        },
+    });
+    serde_json::from_value(pod).expect("a pod")
+}
+
+/// The runner is the account that the Role is for, has what the Role says from wherever it may be
+/// granted, and has missed nothing.
+async fn may_do_what_is_shipped_and_no_more(stage: &Stage, installed: &Verbatim) {
+    let account = "-o=jsonpath={.items[*].spec.serviceAccountName}";
+    let account = ["get", "pods", "-l", "app=function-runner", account];
+    assert_eq!(installed.own(&account).await, "porch-fn-runner");
+
+    let text = std::fs::read_to_string(deploy().join("runner/roles.yaml"));
+    let shipped = documents(&text.expect("the Role is shipped"));
+    let shipped = permissions(&shipped[0]["rules"]);
+    for (namespace, expected) in [
+        (Verbatim::FUNCTION_NAMESPACE, shipped),
+        (Verbatim::NAMESPACE, BTreeSet::new()),
+        ("default", BTreeSet::new()),
+    ] {
+        let its = granted(stage, "porch-system:porch-fn-runner", namespace).await;
+        let everybodys = granted(stage, "porch-system:default", namespace).await;
+        assert_eq!(&its - &everybodys, expected, "in {namespace}");
+    }
+    let log = installed.own(&["logs", "deployment/function-runner"]).await;
+    assert!(!log.contains("orbidden"), "the Role suffices: {log}");
 }
 
 #[test]

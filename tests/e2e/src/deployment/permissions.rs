@@ -1,0 +1,62 @@
+//! What an account may do, as the API server sees it.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::authorization::v1::SelfSubjectRulesReview;
+use kube::{
+    Api, Client, Config,
+    api::PostParams,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::{Value, json};
+
+use crate::Stage;
+
+/// Verb, API group, resource, and the name of the one object or `*`.
+pub type Permission = (String, String, String, String);
+
+/// Everything a service account, as `namespace:name`, may do in a namespace, wherever it is
+/// granted.
+pub async fn granted(stage: &Stage, account: &str, namespace: &str) -> BTreeSet<Permission> {
+    let kubeconfig = Kubeconfig::read_from(stage.bed().kubeconfig()).expect("a kubeconfig");
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.expect("a usable kubeconfig");
+    config.auth_info.impersonate = Some(format!("system:serviceaccount:{account}"));
+    let client = Client::try_from(config).expect("a client");
+    let question = json!({"metadata": {}, "spec": {"namespace": namespace}});
+    let question: SelfSubjectRulesReview = serde_json::from_value(question).expect("a question");
+    let answer = Api::all(client)
+        .create(&PostParams::default(), &question)
+        .await;
+    let answer = answer.expect("anybody may ask").status;
+    let answer = answer.expect("an answer");
+    assert!(!answer.incomplete, "{answer:?}");
+    let rules = serde_json::to_value(answer.resource_rules).expect("rules");
+    permissions(&rules)
+}
+
+/// What the rules of a role come to, however they are grouped.
+#[must_use]
+pub fn permissions(rules: &Value) -> BTreeSet<Permission> {
+    let mut all = BTreeSet::new();
+    for rule in rules.as_array().expect("a list of rules") {
+        for verb in words(&rule["verbs"]) {
+            for group in words(&rule["apiGroups"]) {
+                for resource in words(&rule["resources"]) {
+                    let names = Some(words(&rule["resourceNames"]));
+                    let names = names.filter(|names| !names.is_empty());
+                    for name in names.unwrap_or_else(|| vec!["*".to_owned()]) {
+                        all.insert((verb.clone(), group.clone(), resource.clone(), name));
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+fn words(list: &Value) -> Vec<String> {
+    let words = list.as_array().into_iter().flatten();
+    let words = words.map(|word| word.as_str().expect("a word").to_owned());
+    words.collect()
+}
