@@ -1,4 +1,4 @@
-//! Half a minute without an API server.
+//! Half a minute without an API server, and one that hangs.
 
 use std::time::{Duration, Instant};
 
@@ -6,9 +6,15 @@ use e2e::{
     Load, Runner, connect, evaluate, evaluate_within, function_pod_uids, function_pods,
     on_disturbed_cluster, resource_list,
 };
-use runner_core::Reason;
+use runner_core::{EvaluationError, Reason};
+use testbed::Component;
 
 const OUTAGE: Duration = Duration::from_secs(30);
+/// Longer than the runner waits for one answer, so that it has tried again.
+const HANG: Duration = Duration::from_millis(11_500);
+const IMPATIENT: Duration = Duration::from_secs(2);
+/// By how much a caller may be answered late.
+const GRACE: Duration = Duration::from_millis(500);
 
 #[test]
 fn warm_functions_go_on_without_the_api_server_and_cold_ones_when_it_is_back() {
@@ -39,5 +45,51 @@ fn warm_functions_go_on_without_the_api_server_and_cold_ones_when_it_is_back() {
         let after = function_pod_uids(&stage).await;
         assert!(warm.iter().all(|uid| after.contains(uid)), "{after:?}");
         assert_eq!(function_pods(&stage).await.len(), 2);
+    });
+}
+
+/// Calls a cold function, and is told in time why there is no answer.
+async fn in_vain(runner: &Runner, image: &str, patience: Duration) -> EvaluationError {
+    let mut client = connect(&runner.address()).expect("an address");
+    let begun = Instant::now();
+    let late = evaluate_within(patience, &mut client, image, resource_list(&[], 1)).await;
+    let (took, status) = (begun.elapsed(), late.expect_err("nobody can start a pod"));
+    assert!(took < patience + GRACE, "{took:?}: {status}");
+    runner_proto::status::decode(&status)
+}
+
+#[test]
+fn a_hanging_api_server_holds_up_cold_functions_alone() {
+    on_disturbed_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
+        load.goes_on(20).await;
+        let warm = function_pod_uids(&stage).await;
+
+        let fault = stage.bed().with_hanging(Component::ApiServer);
+        let fault = fault.expect("the API server can be stopped");
+        let cold = stage.image("functions/wait");
+        let (early, late) = tokio::join!(
+            in_vain(&runner, &cold, IMPATIENT),
+            in_vain(&runner, &cold, HANG),
+        );
+        // It may only be slow: for a while, nobody knows more than that it is silent.
+        assert_eq!(early.reason(), Reason::DeadlineExceeded, "{early}");
+        let silent = "the Kubernetes API server has not answered";
+        assert!(early.message().contains(silent), "{early}");
+        assert_eq!(late.reason(), Reason::KubernetesUnreachable, "{late}");
+        assert!(late.message().contains("no answer within"), "{late}");
+        load.goes_on(20).await;
+
+        fault.heal().expect("the API server goes on");
+        let mut client = connect(&runner.address()).expect("an address");
+        let answer = evaluate(&mut client, &cold, resource_list(&[], 1)).await;
+        answer.expect("a pod is started now");
+        load.goes_on(20).await;
+        load.ends_well().await;
+        // What it was asked for and did not answer makes no second pod.
+        let after = function_pod_uids(&stage).await;
+        assert!(warm.iter().all(|uid| after.contains(uid)), "{after:?}");
+        assert_eq!(after.len(), 2);
     });
 }

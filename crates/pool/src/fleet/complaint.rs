@@ -30,14 +30,19 @@ impl Fleet {
         // Whoever waited for a pod that cannot be had learns why. That nobody could be asked for
         // one is not for want of time.
         let mut reason = Reason::DeadlineExceeded;
+        let none = self.pods.iter().all(|pod| pod.life == Life::Creating);
         if let Some(failure) = self.backoff.last() {
             message += &format!("; the last start failed: {}", failure.error);
             let why = failure.error.reason();
             let unreachable = [Reason::KubernetesUnreachable, Reason::RegistryUnreachable];
-            let none = self.pods.iter().all(|pod| pod.life == Life::Creating);
             if none && unreachable.contains(&why) {
                 reason = why;
             }
+        } else if none && let Some(asked) = self.pods.first() {
+            message += &format!(
+                "; the Kubernetes API server has not answered for pod {} yet",
+                asked.name
+            );
         }
         self.complaint(reason, message)
             .with("queued_ms", waited.queued.as_millis().to_string())

@@ -435,3 +435,21 @@ fn a_deadline_that_passes_while_the_api_server_is_away_says_so() {
     assert_eq!(error.reason(), Reason::KubernetesUnreachable);
     assert!(error.message().contains("starting pod 3.000s"), "{error}");
 }
+
+#[test]
+fn a_deadline_that_passes_while_the_api_server_is_silent_says_so() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let (_, acts) = world.request_within(&function, secs(2));
+    let create = acts.create();
+    let (_, error) = world.pass(secs(2)).reject();
+    assert_eq!(error.reason(), Reason::DeadlineExceeded);
+    let silent = format!("API server has not answered for pod {} yet", create.name);
+    assert!(error.message().contains(&silent), "{error}");
+
+    // Once it has, the pod is what takes its time.
+    world.accept(&create);
+    world.request_within(&function, secs(2));
+    let (_, error) = world.pass(secs(2)).reject();
+    assert!(!error.message().contains("API server"), "{error}");
+}
