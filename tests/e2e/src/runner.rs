@@ -12,7 +12,7 @@ use runner_proto::{
         HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
     },
     runner_status::{
-        GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
+        GetStatusRequest, GetStatusResponse, Pod, runner_status_client::RunnerStatusClient,
     },
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -107,6 +107,18 @@ impl Runner {
         let mut client = RunnerStatusClient::new(channel);
         let answer = client.get_status(GetStatusRequest {}).await;
         answer.expect("the runner tells").into_inner()
+    }
+
+    /// What it tells of its only pod.
+    pub async fn only_pod(&self) -> Pod {
+        let pods = self.status().await.pod.expect("the pod runtime is on");
+        let mut pods: Vec<_> = pods
+            .functions
+            .into_iter()
+            .flat_map(|function| function.pods)
+            .collect();
+        assert_eq!(pods.len(), 1);
+        pods.remove(0)
     }
 
     /// Host and port it listens on.

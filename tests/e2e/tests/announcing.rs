@@ -27,16 +27,6 @@ async fn count(stage: &Stage, runner: &Runner) {
     answer.expect("the function answers");
 }
 
-/// The only pod, as the runner tells of it.
-async fn told(runner: &Runner) -> PodStatus {
-    let pods = runner.status().await.pod.expect("the pod runtime is on");
-    let mut pods = pods
-        .functions
-        .into_iter()
-        .flat_map(|function| function.pods);
-    pods.next().expect("a pod")
-}
-
 fn steps(pod: &PodStatus) -> Vec<&str> {
     pod.start.iter().map(|step| &*step.step).collect()
 }
@@ -88,10 +78,10 @@ fn a_pod_calls_home_and_is_used() {
         count(&stage, &runner).await;
         // The watch may have been faster, which the call does not know.
         eventually("the call home", async || {
-            steps(&told(&runner).await).contains(&"listening")
+            steps(&runner.only_pod().await).contains(&"listening")
         })
         .await;
-        let pod = told(&runner).await;
+        let pod = runner.only_pod().await;
         let steps = steps(&pod);
         for step in ["metadata", "created", "ready", "answered"] {
             assert!(steps.contains(&step), "{step} is not among {steps:?}");
@@ -105,7 +95,7 @@ fn a_pod_whose_call_is_lost_is_found_by_the_watch() {
     on_cluster(async |stage| {
         let runner = Runner::start(&stage, &[NOBODY, HOME[1]]).await;
         count(&stage, &runner).await;
-        let pod = told(&runner).await;
+        let pod = runner.only_pod().await;
         let steps = steps(&pod);
         assert!(!steps.contains(&"listening"), "{steps:?}");
         for step in ["scheduled", "address", "ready", "answered"] {
@@ -153,14 +143,14 @@ fn an_announcement_that_comes_late_changes_nothing() {
         let home = format!("--announce-port={port}");
         let runner = Runner::start(&stage, &[NOBODY, &home]).await;
         count(&stage, &runner).await;
-        let before = told(&runner).await.address;
+        let before = runner.only_pod().await.address;
         // It was found by the watch; nobody has used its token.
         let late = announcement(&function_pods(&stage).await[0]);
         assert_eq!(announce(port, late.clone()).await, Code::PermissionDenied);
         assert_eq!(announce(port, late).await, Code::PermissionDenied);
         // The first was true, after all; only the second is somebody's trick.
         refused(&runner, 1).await;
-        assert_eq!(told(&runner).await.address, before);
+        assert_eq!(runner.only_pod().await.address, before);
         count(&stage, &runner).await;
     });
 }
@@ -217,7 +207,7 @@ fn without_services_pods_are_called_directly() {
         let runner = Runner::start_at_home(&stage, &["--pod-connect=pod"]).await;
         count(&stage, &runner).await;
         assert!(function_services(&stage).await.is_empty());
-        let pod = told(&runner).await;
+        let pod = runner.only_pod().await;
         assert_eq!(pod.way(), Way::Pod);
         let shown = async || {
             let pod = function_pods(&stage).await.remove(0);
@@ -234,7 +224,7 @@ fn calls_go_through_the_service_once_kubernetes_calls_the_pod_ready() {
         let runner = Runner::start_at_home(&stage, &[]).await;
         eventually("the way through the service", async || {
             count(&stage, &runner).await;
-            told(&runner).await.way() == Way::Service
+            runner.only_pod().await.way() == Way::Service
         })
         .await;
         assert!(is_ready(&function_pods(&stage).await[0]));
@@ -250,7 +240,7 @@ fn by_way_of_the_service_means_by_no_other() {
         let runner = Runner::start_at_home(&stage, &["--pod-connect=service"]).await;
         count(&stage, &runner).await;
         let service = function_services(&stage).await.remove(0);
-        let pod = told(&runner).await;
+        let pod = runner.only_pod().await;
         assert_eq!(pod.way(), Way::Service);
         let address = service.spec.and_then(|spec| spec.cluster_ip);
         assert_eq!(address.as_deref(), Some(&*pod.address));
@@ -307,6 +297,6 @@ fn a_call_does_not_wait_for_the_service() {
             function_services(&stage).await[0].name_any(),
             pod.name_any()
         );
-        assert_eq!(told(&runner).await.way(), Way::Pod);
+        assert_eq!(runner.only_pod().await.way(), Way::Pod);
     });
 }

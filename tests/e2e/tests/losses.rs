@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use e2e::{
     Load, Runner, Stage, busy_pod, connect, evaluate, evaluate_within, eventually,
-    function_container, function_pod_uids, function_pods, on_cluster, remove_at_once,
-    resource_list,
+    function_container, function_pod_uids, function_pods, function_services, on_cluster,
+    remove_at_once, resource_list,
 };
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{ResourceExt, api::DeleteParams};
-use runner_proto::evaluator::EvaluateFunctionResponse;
-use tokio::task::JoinHandle;
+use runner_proto::{evaluator::EvaluateFunctionResponse, runner_status::pod::Way};
+use tokio::{net::TcpStream, task::JoinHandle};
 
 const PATIENCE: Duration = Duration::from_secs(40);
 /// Two keep-alives, a probe and the start of another pod, on a busy machine.
@@ -151,5 +151,44 @@ fn a_deleted_service_comes_back_and_nobody_notices() {
         let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;
         answer.expect("the service leads to the pod");
         assert_eq!(function_pods(&stage).await.len(), 1);
+    });
+}
+
+#[test]
+fn calls_that_may_take_no_other_way_go_through_the_service_that_came_back() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &["--pod-connect=service"]).await;
+        let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
+        load.goes_on(20).await;
+        let pods = function_pod_uids(&stage).await;
+        let before = function_services(&stage).await.remove(0);
+        let (name, uid) = (before.name_any(), before.uid());
+        let services = stage.api::<Service>();
+        let deleted = services.delete(&name, &DeleteParams::default()).await;
+        deleted.expect("the service can be deleted");
+        let mut address = None;
+        eventually("another service of that name", async || {
+            let now = services.get_opt(&name).await.expect("services can be read");
+            address = now
+                .filter(|service| service.uid() != uid)
+                .and_then(|service| service.spec?.cluster_ip);
+            address.is_some()
+        })
+        .await;
+        eventually("the way through it", async || {
+            let pod = runner.only_pod().await;
+            assert_eq!(pod.way(), Way::Service);
+            Some(pod.address) == address
+        })
+        .await;
+        let former = before.spec.and_then(|spec| spec.cluster_ip);
+        let former = format!("{}:9446", former.expect("a ClusterIP"));
+        eventually("nobody at the former address", async || {
+            TcpStream::connect(&former).await.is_err()
+        })
+        .await;
+        load.goes_on(20).await;
+        load.ends_well().await;
+        assert_eq!(function_pod_uids(&stage).await, pods);
     });
 }
