@@ -98,7 +98,7 @@ impl Chaos {
             pods: BTreeMap::new(),
             draining: false,
         };
-        chaos.configure(2, 0);
+        chaos.configure(2, 0, TTL);
         chaos
     }
 
@@ -118,7 +118,8 @@ impl Chaos {
             53..55 => self.probe(a, b),
             55 => self.change_template(),
             56 => {
-                self.configure(1 + a % 3, c as u64 % 2);
+                let ttl = if c & 2 == 0 { TTL } else { TTL / 2 };
+                self.configure(1 + a % 3, c as u64 % 2, ttl);
                 let warm = self.functions.iter().take(b % 3).cloned().collect();
                 self.send(Event::Configured(warm));
             }

@@ -1,6 +1,6 @@
 //! What may happen: to requests, to pods, to the configuration.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use runner_core::{EvaluationError, Reason};
 use runner_pool::{
@@ -297,13 +297,13 @@ impl Chaos {
         self.send(Event::TemplateChanged(self.template.to_string().into()));
     }
 
-    pub(super) fn configure(&mut self, max_pods: usize, overrides: u64) {
+    pub(super) fn configure(&mut self, max_pods: usize, overrides: u64, ttl: Duration) {
         self.generation += 1;
         let settings = Settings {
             max_pods,
             max_waitlist: 2,
             max_in_flight: 3,
-            ttl: TTL,
+            ttl,
             overrides,
             generation: self.generation,
         };

@@ -28,7 +28,7 @@ impl Chaos {
                     if let Some(pod) = self.pods.get_mut(&extension.uid) {
                         // Written now; the watch shows it some time later, or never.
                         pod.version = version;
-                        pod.reclaim_after = pod.reclaim_after.max(extension.reclaim_after);
+                        pod.reclaim_after = extension.reclaim_after;
                     }
                 }
             }
