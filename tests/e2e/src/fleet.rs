@@ -91,15 +91,17 @@ pub async fn remove_at_once(stage: &Stage, pod: &Pod) {
 /// with more in the pod's `spec` and in its function `container`. Returns its version.
 pub async fn store_template(stage: &Stage, spec: Value, container: Value) -> String {
     let mount = json!([{"name": "wrapper-server-tools", "mountPath": "/wrapper-server-tools"}]);
+    // Of an image that has no tag, `Always` would be taken for what Kubernetes chose, not the test.
+    let placeholder = "replaced:v1";
     let mut function = json!({
-        "name": "function", "image": "replaced", "volumeMounts": mount,
+        "name": "function", "image": placeholder, "volumeMounts": mount,
         "command": ["/wrapper-server-tools/wrapper-server"],
     });
     extend(&mut function, container);
     let mut template = json!({
         "terminationGracePeriodSeconds": 1,
         "initContainers": [{
-            "name": "copy-wrapper-server", "image": "replaced", "volumeMounts": mount,
+            "name": "copy-wrapper-server", "image": placeholder, "volumeMounts": mount,
             "command": ["cp", "-a", "/home/nonroot/wrapper-server/.", "/wrapper-server-tools"],
         }],
         "containers": [function],
