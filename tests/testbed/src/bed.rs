@@ -209,13 +209,16 @@ impl Testbed {
     }
 
     /// Starts the API server, and its clients anew: those that found it gone would only look again
-    /// after half a minute, some of them twice.
+    /// after half a minute, some of them twice. A kubelet that starts calls its node not ready for
+    /// a moment; the controllers, which would keep pods away from it, come last.
     pub(crate) fn start_api_server(&self) -> Result<()> {
-        self.start(Component::ApiServer)?;
         for component in Component::CLIENTS {
             self.kill(component)?;
         }
-        self.start_all(&Component::CLIENTS)
+        self.start(Component::ApiServer)?;
+        let (controllers, others) = Component::CLIENTS.split_at(1);
+        self.start_all(others)?;
+        self.start_all(controllers)
     }
 
     fn launch(&self, component: Component) -> Result<()> {
