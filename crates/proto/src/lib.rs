@@ -4,7 +4,7 @@
 pub mod status;
 mod uncopied;
 
-pub use uncopied::Uncopied;
+pub use uncopied::{Uncopied, Uncopying};
 
 /// A duration as messages carry it.
 pub use prost_types::Duration as WireDuration;

@@ -1,4 +1,4 @@
-//! Long messages sent as they lie in memory.
+//! Messages sent as they lie in memory.
 //!
 //! tonic copies a message into one buffer before it sends it: for a resource list of megabytes a
 //! second copy resident, and the time to make it. Here the list itself is a piece of the body,
@@ -18,10 +18,11 @@ use bytes::{BufMut, Bytes, BytesMut};
 use http::{Extensions, HeaderMap, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
+use tonic::{Request, codegen::Service};
 
 use crate::evaluator::{EvaluateFunctionRequest, EvaluateFunctionResponse};
 
-/// Shorter messages are copied: pieces cost more than that.
+/// Shorter fields are copied: pieces cost more than that.
 const WORTH_IT: usize = 64 << 10;
 
 /// gRPC's own prefix: a byte that says "not compressed", and the length in four.
@@ -35,23 +36,32 @@ pub struct Uncopied {
     trailers: Option<HeaderMap>,
 }
 
+/// A client's channel that sends uncopied requests.
+#[derive(Clone, Debug)]
+pub struct Uncopying<S>(pub S);
+
 // === impl Uncopied ===
 
 impl Uncopied {
-    /// A request; given back if it is not worth it.
-    pub fn request(message: EvaluateFunctionRequest) -> Result<Self, EvaluateFunctionRequest> {
-        if message.resource_list.len() < WORTH_IT {
-            return Err(message);
-        }
+    /// A request, for a client whose channel is [`Uncopying`]. A short one gains too: its body knows
+    /// where it ends, which tonic tells afterwards, and whoever serves it wakes up for once more.
+    #[must_use]
+    pub fn request(message: EvaluateFunctionRequest) -> Request<EvaluateFunctionRequest> {
+        let mut request = Request::new(EvaluateFunctionRequest::default());
+        request.extensions_mut().insert(Self::of_request(message));
+        request
+    }
+
+    fn of_request(message: EvaluateFunctionRequest) -> Self {
         let fields = [
             message.resource_list,
             Bytes::from(message.image),
             Bytes::from(message.tag),
         ];
-        Ok(Self {
+        Self {
             pieces: pieces(&fields),
             trailers: None,
-        })
+        }
     }
 
     /// An answer; given back if it is not worth it, or longer than the limit.
@@ -101,6 +111,27 @@ impl Body for Uncopied {
     }
 }
 
+// === impl Uncopying ===
+
+impl<S: Service<http::Request<tonic::body::Body>>> Service<http::Request<tonic::body::Body>>
+    for Uncopying<S>
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: http::Request<tonic::body::Body>) -> S::Future {
+        if let Some(body) = Uncopied::take_from(request.extensions_mut()) {
+            *request.body_mut() = body;
+        }
+        self.0.call(request)
+    }
+}
+
 /// A message whose fields are these, numbered from 1, as gRPC sends it.
 fn pieces(fields: &[Bytes]) -> VecDeque<Bytes> {
     let numbered = || (1..).zip(fields).filter(|(_, field)| !field.is_empty());
@@ -110,7 +141,12 @@ fn pieces(fields: &[Bytes]) -> VecDeque<Bytes> {
         })
         .sum();
     let mut pieces = VecDeque::new();
-    let mut head = BytesMut::with_capacity(PREFIX + 16);
+    let short: usize = fields
+        .iter()
+        .map(Bytes::len)
+        .filter(|it| *it < WORTH_IT)
+        .sum();
+    let mut head = BytesMut::with_capacity(PREFIX + 16 + short);
     head.put_u8(0);
     head.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     for (number, field) in numbered() {
@@ -159,7 +195,7 @@ mod tests {
                 image: image.to_owned(),
                 tag: tag.to_owned(),
             };
-            let uncopied = Uncopied::request(message.clone()).unwrap();
+            let uncopied = Uncopied::of_request(message.clone());
             assert_eq!(sent(&uncopied), copied(&message));
         }
         for log in [Bytes::new(), Bytes::from_static(b"said"), list()] {
@@ -189,12 +225,29 @@ mod tests {
     }
 
     #[test]
-    fn short_messages_and_those_over_the_limit_are_left_to_tonic() {
-        let short = EvaluateFunctionRequest {
+    fn a_short_request_is_one_piece_and_its_end() {
+        let message = EvaluateFunctionRequest {
             resource_list: Bytes::from_static(b"items: []"),
-            ..EvaluateFunctionRequest::default()
+            image: "example.com/a:v1".to_owned(),
+            tag: String::new(),
         };
-        assert_eq!(Uncopied::request(short.clone()).unwrap_err(), short);
+        let uncopied = Uncopied::of_request(message.clone());
+        assert_eq!(sent(&uncopied), copied(&message));
+        let mut body = tonic::body::Body::new(uncopied);
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let piece = Pin::new(&mut body).poll_frame(&mut context);
+        assert!(matches!(piece, Poll::Ready(Some(Ok(_)))));
+        assert!(body.is_end_stream());
+    }
+
+    #[test]
+    fn short_answers_and_those_over_the_limit_are_left_to_tonic() {
+        let short = EvaluateFunctionResponse {
+            resource_list: Bytes::from_static(b"items: []"),
+            log: Bytes::new(),
+        };
+        let left = Uncopied::response(short.clone(), usize::MAX).unwrap_err();
+        assert_eq!(left, short);
         let long = EvaluateFunctionResponse {
             resource_list: list(),
             log: Bytes::new(),

@@ -3,7 +3,6 @@
 use std::{
     error::Error,
     net::{IpAddr, SocketAddr},
-    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
@@ -12,7 +11,7 @@ use futures::{StreamExt, stream::FuturesUnordered};
 use http::HeaderMap;
 use runner_core::{EvaluationError, Output, Reason};
 use runner_proto::{
-    Uncopied,
+    Uncopied, Uncopying,
     evaluator::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient},
     health::{
         HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
@@ -20,12 +19,10 @@ use runner_proto::{
     status,
 };
 use tonic::{
-    Code, Request, Status,
-    body::Body,
+    Code, Status,
     metadata::MetadataMap,
     transport::{Channel, Endpoint, Uri},
 };
-use tower::Service;
 
 use super::Pod;
 
@@ -120,27 +117,6 @@ impl Target {
     }
 }
 
-/// Sends a long list as it lies in memory.
-#[derive(Clone)]
-struct Uncopying(Channel);
-
-impl Service<http::Request<Body>> for Uncopying {
-    type Response = http::Response<Body>;
-    type Error = <Channel as Service<http::Request<Body>>>::Error;
-    type Future = <Channel as Service<http::Request<Body>>>::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
-    }
-
-    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
-        if let Some(body) = Uncopied::take_from(request.extensions_mut()) {
-            *request.body_mut() = body;
-        }
-        self.0.call(request)
-    }
-}
-
 /// Knocks until somebody answers.
 pub(super) async fn knock(channel: Channel) {
     let mut pause = FIRST_PAUSE;
@@ -202,16 +178,8 @@ pub(super) async fn evaluate(
         image,
         ..EvaluateFunctionRequest::default()
     };
-    let metadata = MetadataMap::from_headers(headers);
-    let mut extensions = tonic::Extensions::default();
-    let message = match Uncopied::request(message) {
-        Ok(uncopied) => {
-            extensions.insert(uncopied);
-            EvaluateFunctionRequest::default()
-        }
-        Err(message) => message,
-    };
-    let mut request = Request::from_parts(metadata, extensions, message);
+    let mut request = Uncopied::request(message);
+    *request.metadata_mut() = MetadataMap::from_headers(headers);
     request.set_timeout(deadline.saturating_duration_since(Instant::now()));
     match client.evaluate_function(request).await {
         Ok(answer) => {
