@@ -8,8 +8,9 @@ use std::{
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures::future::try_join_all;
-use runner_proto::evaluator::{
-    EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient,
+use runner_proto::{
+    Uncopied, Uncopying,
+    evaluator::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient},
 };
 use tonic::transport::{Channel, Endpoint};
 
@@ -23,7 +24,7 @@ const WINDOW: u32 = 8 << 20;
 /// Evaluations of one function at one server. Clones share the connection.
 #[derive(Clone)]
 pub(crate) struct Client {
-    service: FunctionEvaluatorClient<Channel>,
+    service: FunctionEvaluatorClient<Uncopying<Channel>>,
     image: String,
 }
 
@@ -43,7 +44,7 @@ impl Client {
             .await
             .context("cannot reach the server")?;
         Ok(Self {
-            service: FunctionEvaluatorClient::new(channel)
+            service: FunctionEvaluatorClient::new(Uncopying(channel))
                 .max_decoding_message_size(LIMIT)
                 .max_encoding_message_size(LIMIT),
             image,
@@ -51,11 +52,12 @@ impl Client {
     }
 
     pub(crate) async fn evaluate(&self, list: &Bytes) -> Result<Bytes> {
-        let request = EvaluateFunctionRequest {
+        // The end comes with the message, as Porch's client tells it, too.
+        let request = Uncopied::request(EvaluateFunctionRequest {
             resource_list: list.clone(),
             image: self.image.clone(),
             tag: String::new(),
-        };
+        });
         let answer = self.service.clone().evaluate_function(request).await?;
         Ok(answer.into_inner().resource_list)
     }

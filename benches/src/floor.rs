@@ -3,7 +3,7 @@
 use std::{
     io::Write,
     path::Path,
-    process::{Command, Stdio},
+    process::Stdio,
     thread,
     time::{Duration, Instant},
 };
@@ -11,14 +11,14 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 
+use crate::functions;
+
 /// What fits into a pipe can be written before anyone reads.
 const PIPE_SIZE: usize = 64 << 10;
 
 /// Spawns, feeds, drains and waits. The standard library spawns by `posix_spawn` here.
 pub(crate) fn run(program: &Path, input: &[u8]) -> Result<Vec<u8>> {
-    let mut child = Command::new(program)
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
+    let mut child = functions::command(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -104,6 +104,14 @@ impl Functions {
     }
 }
 
+/// A command as everything that is measured starts. All have one environment, for it is work: with
+/// `LANG` in it, `cat` reads a dozen files before it begins.
+pub(crate) fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", "/usr/bin:/bin");
+    command
+}
+
 fn configuration() -> String {
     let entries = Function::ALL.map(|function| {
         let (name, image) = (function.name(), function.image());

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::functions::Functions;
+use crate::functions::{self, Functions};
 
 /// What a runner logs when it listens, with its address.
 const SERVING: &str = "serving";
@@ -44,12 +44,7 @@ impl Runner {
         with: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Result<Self> {
         let binary = binary()?;
-        let mut command = Command::new(&binary);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("OTEL_") {
-                command.env_remove(name);
-            }
-        }
+        let mut command = functions::command(&binary);
         command.args([
             "--port=0",
             "--listen-address=127.0.0.1",

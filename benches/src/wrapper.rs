@@ -4,11 +4,13 @@ use std::{
     io::ErrorKind,
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
+
+use crate::functions;
 
 /// It listens within milliseconds.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -28,9 +30,7 @@ impl Wrapper {
         let address = free_address()?;
         let binary = Self::program()?;
         let started = Instant::now();
-        let child = Command::new(&binary)
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
+        let child = functions::command(&binary)
             .args(["--port", &address.port().to_string(), "--"])
             .arg(program)
             .stdin(Stdio::null())
