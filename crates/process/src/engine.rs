@@ -134,12 +134,12 @@ impl Engine {
             .queue_wait
             .record(queued.as_secs_f64(), &[]);
 
-        let process = inner.process(program)?;
-        // Behind the one that is taken the next one starts, on a core that is free.
+        let process = inner.process(program)?.feed(input);
+        // Behind the one that is at work the next one starts, on a core that is free.
         self.refill(program);
         let limit = inner.bounds.stdout;
         let completed = {
-            let run = process.complete(input, inner.bounds, deadline.into());
+            let run = process.complete(inner.bounds, deadline.into());
             let mut run = std::pin::pin!(run.instrument(debug_span!("run")));
             tokio::select! {
                 biased;
@@ -183,7 +183,7 @@ impl Engine {
     /// Starts a standby off the request's way, if a core is free for it.
     fn refill(&self, program: &Arc<Program>) {
         let inner = &self.0;
-        if inner.standby.is_on() && inner.admission.has_room() {
+        if inner.standby.wants(program) && inner.admission.has_room() {
             let (inner, program) = (inner.clone(), program.clone());
             // Starting a process blocks its thread until the program is loaded.
             tokio::task::spawn_blocking(move || inner.start_standby(&program));

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use rustix::io::Errno;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -49,6 +49,23 @@ pub(crate) struct Process {
     stdout: Receiver,
     stderr: Receiver,
     _scratch: Option<Scratch>,
+}
+
+/// A process that has its input, or as much of it as its pipe takes.
+pub(crate) struct Running {
+    // Dropped in this order, too.
+    leader: Leader,
+    unsent: Option<Unsent>,
+    stdout: Receiver,
+    stderr: Receiver,
+    /// An output is about as long as its input.
+    expected: usize,
+    _scratch: Option<Scratch>,
+}
+
+struct Unsent {
+    stdin: OwnedFd,
+    rest: Bytes,
 }
 
 /// How much a process may write.
@@ -104,30 +121,47 @@ impl Process {
         self.leader.has_ended()
     }
 
-    /// Feeds the input and waits for the end. Dropping the future ends the process.
+    /// Gives it its input.
+    pub(crate) fn feed(self, input: Bytes) -> Running {
+        let expected = input.len();
+        if expected > PIPE_SIZE {
+            // Fewer wake-ups; refused where the user's share of pipe memory is used up.
+            widen(&self.stdin, expected);
+            widen(&self.stdout, expected);
+        }
+        Running {
+            leader: self.leader,
+            unsent: write(self.stdin, input),
+            stdout: self.stdout,
+            stderr: self.stderr,
+            expected,
+            _scratch: self._scratch,
+        }
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    /// Waits for the end. Dropping the future ends the process.
     pub(crate) async fn complete(
         self,
-        input: Bytes,
         bounds: Bounds,
         deadline: Instant,
     ) -> Result<Ended, Stopped> {
         let Self {
             mut leader,
-            stdin,
+            unsent,
             mut stdout,
             mut stderr,
+            expected,
             _scratch,
         } = self;
-        if input.len() > PIPE_SIZE {
-            // Fewer wake-ups; refused where the user's share of pipe memory is used up.
-            widen(&stdin, input.len());
-            widen(&stdout, input.len());
-        }
-        // An output is about as long as its input: one allocation instead of a series of growing ones.
-        let mut output = BytesMut::with_capacity(bounds.stdout.min(input.len() + READ_SIZE));
+        // One allocation instead of a series of growing ones.
+        let mut output = BytesMut::with_capacity(bounds.stdout.min(expected + READ_SIZE));
         let mut log = Log::new(bounds.stderr);
         let in_time = {
-            let mut fed = pin!(feed(stdin, input));
+            let mut fed = pin!(send(unsent));
             let mut drained = pin!(drain(
                 &mut stdout,
                 &mut output,
@@ -193,18 +227,25 @@ impl Process {
     }
 }
 
-/// A function may end, or close its standard input, before it has read everything: its own affair.
-async fn feed(stdin: OwnedFd, input: Bytes) {
-    // What fits into the pipe, most lists do, goes there without asking whether there is room.
+/// Writes what fits into the pipe, most lists do, without asking whether there is room. A function
+/// may end, or close its standard input, before it has read everything: its own affair.
+fn write(stdin: OwnedFd, mut input: Bytes) -> Option<Unsent> {
     let written = match rustix::io::write(&stdin, &input) {
         Ok(written) => written,
         Err(Errno::AGAIN | Errno::INTR) => 0,
-        Err(_) => return,
+        Err(_) => return None,
     };
-    if written < input.len()
+    input.advance(written);
+    input
+        .has_remaining()
+        .then_some(Unsent { stdin, rest: input })
+}
+
+async fn send(unsent: Option<Unsent>) {
+    if let Some(Unsent { stdin, rest }) = unsent
         && let Ok(mut stdin) = Sender::from_owned_fd_unchecked(stdin)
     {
-        let _ = stdin.write_all(&input[written..]).await;
+        let _ = stdin.write_all(&rest).await;
     }
 }
 

@@ -92,11 +92,18 @@ impl Standby {
         }
     }
 
+    /// Whether one more should be started.
+    pub(crate) fn wants(&self, program: &Arc<Program>) -> bool {
+        let functions = self.lock();
+        let kept = functions.get(program);
+        kept.is_some_and(|kept| kept.has_room(self.per_function))
+    }
+
     /// Leave to start one more, unless enough are ready or starting.
     pub(crate) fn opening<'a>(&'a self, program: &'a Arc<Program>) -> Option<Opening<'a>> {
         let mut functions = self.lock();
         let kept = functions.get_mut(program)?;
-        if kept.ready.len() + kept.starting >= self.per_function {
+        if !kept.has_room(self.per_function) {
             return None;
         }
         kept.starting += 1;
@@ -118,7 +125,7 @@ impl Standby {
                 kept.ready
                     .extract_if(.., |ready| idle || !ready.is_fit(now)),
             );
-            if !idle && kept.ready.len() + kept.starting < self.per_function {
+            if !idle && kept.has_room(self.per_function) {
                 wanting.push(program.clone());
             }
             !idle || kept.starting > 0
@@ -180,6 +187,10 @@ impl Kept {
             starting: 0,
             last_used: now,
         }
+    }
+
+    fn has_room(&self, per_function: usize) -> bool {
+        self.ready.len() + self.starting < per_function
     }
 }
 
