@@ -225,6 +225,9 @@ impl Testbed {
         let run = self.layout.run();
         let daemon = self.daemon(component, &run);
         let (program, arguments) = component.command(self.surroundings())?;
+        if component == Component::Kubelet && daemon.process()?.is_none() {
+            self.surroundings().doubt_node();
+        }
         if daemon.ensure(&self.programs.search_path(), &program, &arguments)? {
             progress(&format!("starting {}", component.name()));
         }

@@ -144,10 +144,11 @@ impl Component {
             Self::Proxy => answers_ok(NODE, PROXY_HEALTH_PORT, "/livez"),
             Self::Dns => answers_ok(DNS, 8181, "/ready"),
             Self::Kubelet => {
-                // The node's state alone may be what the last kubelet said.
-                let node = format!("node/{NODE_NAME}");
+                // Who taints it for not being ready takes a moment to see that it is.
+                let state = r#"{.status.conditions[?(@.type=="Ready")].status}{.spec.taints}"#;
+                let state = format!("--output=jsonpath={state}");
                 connects(NODE, KUBELET_PORT)
-                    && around.kubectl(&["wait", "--for=condition=Ready", &node, "--timeout=2s"])
+                    && around.kubectl_prints(&["get", "node", NODE_NAME, &state]) == "True"
             }
             // The node becomes ready, and accounts appear, only if these two do their work.
             Self::ControllerManager | Self::Scheduler => true,
@@ -274,20 +275,41 @@ impl Surroundings<'_> {
         self.layout.in_run("certs").join(name).display().to_string()
     }
 
+    /// Takes back what the last kubelet said of the node, if there is one: until the next one has
+    /// spoken, nobody shall take the node for ready.
+    pub(crate) fn doubt_node(&self) {
+        let doubt = r#"{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}"#;
+        self.kubectl(&[
+            "patch",
+            "node",
+            NODE_NAME,
+            "--subresource=status",
+            "--patch",
+            doubt,
+        ]);
+    }
+
     /// Whether kubectl succeeds at this.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> bool {
-        let Ok(kube) = self.programs.path("kube") else {
-            return false;
-        };
-        Command::new(kube)
+        self.run_kubectl(arguments).is_some()
+    }
+
+    /// What kubectl prints; nothing where it fails.
+    fn kubectl_prints(&self, arguments: &[&str]) -> String {
+        let printed = self.run_kubectl(arguments).unwrap_or_default();
+        String::from_utf8_lossy(&printed).into_owned()
+    }
+
+    fn run_kubectl(&self, arguments: &[&str]) -> Option<Vec<u8>> {
+        let output = Command::new(self.programs.path("kube").ok()?)
             .arg("kubectl")
             .args(arguments)
             .env("KUBECONFIG", self.layout.in_run("kubeconfig"))
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
+            .output()
+            .ok()?;
+        output.status.success().then_some(output.stdout)
     }
 }
 
