@@ -1,11 +1,12 @@
-//! The kinds of objects an installation brings.
+//! The kinds of objects an installation brings, and the one that functions are configured by.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
 };
-use runner_config::objects::custom_resource_definitions;
+use runner_config::objects::{FunctionConfig, custom_resource_definitions};
+use serde_json::{Value, json};
 
 use crate::{Stage, eventually};
 
@@ -28,4 +29,22 @@ pub async fn define(stage: &Stage) {
         })
         .await;
     }
+}
+
+/// Says how pods of a function of the open registry, such as `count`, are kept.
+pub async fn configure_pods(stage: &Stage, name: &str, pods: Value) {
+    let config = json!({
+        "apiVersion": "config.porch.kpt.dev/v1alpha1",
+        "kind": "FunctionConfig",
+        "metadata": {"name": name},
+        "spec": {
+            "image": name,
+            "prefixes": [format!("{}/functions", stage.bed().open_registry())],
+            "podExecutor": pods,
+        },
+    });
+    let apply = PatchParams::apply("e2e").force();
+    let configs = stage.api::<FunctionConfig>();
+    let put = configs.patch(name, &apply, &Patch::Apply(&config)).await;
+    put.expect("the cluster takes the object");
 }

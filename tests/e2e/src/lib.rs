@@ -21,7 +21,7 @@ mod stage;
 mod wait;
 
 pub use account::{Account, config_map_of_runner, config_maps_of_runner};
-pub use define::define;
+pub use define::{configure_pods, define};
 pub use evaluate::{connect, evaluate, evaluate_within, resource_list};
 pub use fleet::{
     HOME, busy_pod, function_container, function_pod_uids, function_pods, function_services,

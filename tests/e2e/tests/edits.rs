@@ -3,33 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use e2e::{
-    Load, Runner, Stage, define, eventually, function_pods, function_services, is_ready, on_cluster,
+    Load, Runner, configure_pods, define, eventually, function_pods, function_services, is_ready,
+    on_cluster,
 };
 use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    ResourceExt,
-    api::{Patch, PatchParams},
-};
-use runner_config::objects::FunctionConfig;
+use kube::ResourceExt;
 use serde_json::{Value, json};
-
-/// How the pods of `functions/count` are kept.
-async fn configure(stage: &Stage, pods: Value) {
-    let config = json!({
-        "apiVersion": "config.porch.kpt.dev/v1alpha1",
-        "kind": "FunctionConfig",
-        "metadata": {"name": "count"},
-        "spec": {
-            "image": "count",
-            "prefixes": [format!("{}/functions", stage.bed().open_registry())],
-            "podExecutor": pods,
-        },
-    });
-    let apply = PatchParams::apply("e2e").force();
-    let configs = stage.api::<FunctionConfig>();
-    let put = configs.patch("count", &apply, &Patch::Apply(&config)).await;
-    put.expect("the cluster takes the object");
-}
 
 fn with_memory(wrapper: &str, function: &str) -> Value {
     json!({"templateOverrides": {
@@ -53,7 +32,7 @@ fn memory(pod: &Pod) -> Vec<&str> {
 fn edited_resources_make_a_new_pod_and_nobody_notices() {
     on_cluster(async |stage| {
         define(&stage).await;
-        configure(&stage, with_memory("32Mi", "48Mi")).await;
+        configure_pods(&stage, "count", with_memory("32Mi", "48Mi")).await;
         let runner = Runner::start_at_home(&stage, &[]).await;
         runner.serving().await;
         let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
@@ -61,7 +40,7 @@ fn edited_resources_make_a_new_pod_and_nobody_notices() {
         let before = function_pods(&stage).await.remove(0);
         assert_eq!(memory(&before), ["32Mi", "48Mi"]);
 
-        configure(&stage, with_memory("40Mi", "64Mi")).await;
+        configure_pods(&stage, "count", with_memory("40Mi", "64Mi")).await;
         let mut after = Vec::new();
         eventually("one pod, with the new limits", async || {
             after = function_pods(&stage).await;
@@ -86,7 +65,7 @@ fn a_shortened_time_to_live_lets_an_idle_pod_go() {
     on_cluster(async |stage| {
         define(&stage).await;
         let tags = ["v1"];
-        configure(&stage, json!({"tags": tags, "timeToLive": "30m"})).await;
+        configure_pods(&stage, "count", json!({"tags": tags, "timeToLive": "30m"})).await;
         let _runner = Runner::start_at_home(&stage, &["--scan-interval=1s"]).await;
         let mut warm = Vec::new();
         eventually("a warm pod", async || {
@@ -97,7 +76,7 @@ fn a_shortened_time_to_live_lets_an_idle_pod_go() {
         let promised = kept(&warm[0]).expect("an annotation");
         assert!(promised > Duration::from_secs(25 * 60), "{promised:?}");
 
-        configure(&stage, json!({"tags": tags, "timeToLive": "3s"})).await;
+        configure_pods(&stage, "count", json!({"tags": tags, "timeToLive": "3s"})).await;
         eventually("neither pod nor service", async || {
             function_pods(&stage).await.is_empty() && function_services(&stage).await.is_empty()
         })

@@ -9,13 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use e2e::{Runner, Stage, connect, evaluate, eventually, on_cluster, resource_list};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use e2e::{Runner, Stage, connect, define, evaluate, eventually, on_cluster, resource_list};
 use kube::{
-    Api, ResourceExt,
-    api::{ListParams, Patch, PatchParams},
+    Api,
+    api::{Patch, PatchParams},
 };
-use runner_config::objects::{FunctionConfig, custom_resource_definitions};
+use runner_config::objects::FunctionConfig;
 use serde_json::json;
 
 const IMAGE: &str = "ghcr.io/kptdev/krm-functions-catalog/fn:v1";
@@ -44,22 +43,6 @@ async fn put(stage: &Stage, binary: &str) {
     )
     .await
     .unwrap();
-}
-
-async fn define(stage: &Stage) {
-    let definitions: Api<CustomResourceDefinition> = Api::all(stage.client());
-    for definition in custom_resource_definitions() {
-        let apply = PatchParams::apply("e2e").force();
-        definitions
-            .patch(&definition.name_any(), &apply, &Patch::Apply(&definition))
-            .await
-            .unwrap();
-    }
-    eventually("the definitions are served", async || {
-        let api: Api<FunctionConfig> = stage.api();
-        api.list(&ListParams::default()).await.is_ok()
-    })
-    .await;
 }
 
 #[test]

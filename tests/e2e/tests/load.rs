@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use e2e::{
-    Load, Runner, Stage, connect, define, evaluate_within, eventually, function_pod_uids,
-    function_pods, on_cluster, resource_list,
+    Load, Runner, Stage, configure_pods, connect, define, evaluate_within, eventually,
+    function_pod_uids, function_pods, on_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::{Pod, PodTemplate};
 use kube::{
     Api, ResourceExt,
-    api::{Patch, PatchParams, PostParams},
+    api::{Patch, PatchParams},
 };
 use runner_config::objects::FunctionConfig;
 use runner_core::Reason;
@@ -61,20 +61,9 @@ fn a_changed_function_config_replaces_the_pods_and_no_call_fails() {
     on_cluster(async |stage| {
         define(&stage).await;
         let image = stage.image("functions/count");
-        let prefix = image.rsplit_once('/').map(|(prefix, _)| prefix);
-        let config: FunctionConfig = serde_json::from_value(json!({
-            "apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "FunctionConfig",
-            "metadata": {"name": "count"},
-            "spec": {"image": "count", "prefixes": [prefix], "podExecutor": {
-                "maxParallelExecutions": 1, "timeToLive": "10m",
-            }},
-        }))
-        .unwrap();
+        let pods = json!({"maxParallelExecutions": 1, "timeToLive": "10m"});
+        configure_pods(&stage, "count", pods).await;
         let configs = stage.api::<FunctionConfig>();
-        configs
-            .create(&PostParams::default(), &config)
-            .await
-            .unwrap();
         let runner = Runner::start_at_home(&stage, &[]).await;
         let load = Load::start(CALLERS, &runner.address(), &image);
         load.goes_on(50).await;

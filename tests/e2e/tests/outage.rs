@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use e2e::{
-    Load, Runner, connect, evaluate, evaluate_within, function_pod_uids, function_pods,
+    Load, Runner, Stage, connect, evaluate, evaluate_within, function_pod_uids,
     on_disturbed_cluster, resource_list,
 };
 use runner_core::{EvaluationError, Reason};
@@ -16,13 +16,39 @@ const IMPATIENT: Duration = Duration::from_secs(2);
 /// By how much a caller may be answered late.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// The callers of a warm function, who shall notice nothing.
+struct Warm {
+    load: Load,
+    pods: Vec<String>,
+}
+
+impl Warm {
+    async fn start(stage: &Stage, runner: &Runner) -> Self {
+        let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
+        load.goes_on(20).await;
+        let pods = function_pod_uids(stage).await;
+        Self { load, pods }
+    }
+
+    /// Now that the API server is back, the cold function gets a pod, and one only: none for what
+    /// was asked for and not answered. The warm one has kept its own.
+    async fn goes_on_beside(self, stage: &Stage, runner: &Runner, cold: &str) {
+        let mut client = connect(&runner.address()).expect("an address");
+        let answer = evaluate(&mut client, cold, resource_list(&[], 1)).await;
+        answer.expect("a pod is started now");
+        self.load.goes_on(20).await;
+        self.load.ends_well().await;
+        let after = function_pod_uids(stage).await;
+        assert!(self.pods.iter().all(|uid| after.contains(uid)), "{after:?}");
+        assert_eq!(after.len(), 2);
+    }
+}
+
 #[test]
 fn warm_functions_go_on_without_the_api_server_and_cold_ones_when_it_is_back() {
     on_disturbed_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
-        let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
-        load.goes_on(20).await;
-        let warm = function_pod_uids(&stage).await;
+        let warm = Warm::start(&stage, &runner).await;
 
         let begun = Instant::now();
         let fault = stage.bed().without_api_server();
@@ -36,15 +62,9 @@ fn warm_functions_go_on_without_the_api_server_and_cold_ones_when_it_is_back() {
         let error = runner_proto::status::decode(&status);
         assert_eq!(error.reason(), Reason::KubernetesUnreachable, "{status:?}");
         assert_eq!(status.code(), tonic::Code::Unavailable, "{status:?}");
-        load.goes_on(20).await;
+        warm.load.goes_on(20).await;
         fault.heal().expect("the API server starts again");
-        let answer = evaluate(&mut client, &cold, resource_list(&[], 1)).await;
-        answer.expect("a pod is started now");
-        load.goes_on(20).await;
-        load.ends_well().await;
-        let after = function_pod_uids(&stage).await;
-        assert!(warm.iter().all(|uid| after.contains(uid)), "{after:?}");
-        assert_eq!(function_pods(&stage).await.len(), 2);
+        warm.goes_on_beside(&stage, &runner, &cold).await;
     });
 }
 
@@ -62,9 +82,7 @@ async fn in_vain(runner: &Runner, image: &str, patience: Duration) -> Evaluation
 fn a_hanging_api_server_holds_up_cold_functions_alone() {
     on_disturbed_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
-        let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
-        load.goes_on(20).await;
-        let warm = function_pod_uids(&stage).await;
+        let warm = Warm::start(&stage, &runner).await;
 
         let fault = stage.bed().with_hanging(Component::ApiServer);
         let fault = fault.expect("the API server can be stopped");
@@ -79,17 +97,9 @@ fn a_hanging_api_server_holds_up_cold_functions_alone() {
         assert!(early.message().contains(silent), "{early}");
         assert_eq!(late.reason(), Reason::KubernetesUnreachable, "{late}");
         assert!(late.message().contains("no answer within"), "{late}");
-        load.goes_on(20).await;
+        warm.load.goes_on(20).await;
 
         fault.heal().expect("the API server goes on");
-        let mut client = connect(&runner.address()).expect("an address");
-        let answer = evaluate(&mut client, &cold, resource_list(&[], 1)).await;
-        answer.expect("a pod is started now");
-        load.goes_on(20).await;
-        load.ends_well().await;
-        // What it was asked for and did not answer makes no second pod.
-        let after = function_pod_uids(&stage).await;
-        assert!(warm.iter().all(|uid| after.contains(uid)), "{after:?}");
-        assert_eq!(after.len(), 2);
+        warm.goes_on_beside(&stage, &runner, &cold).await;
     });
 }

@@ -2,11 +2,10 @@
 //! what a function finds in its pod.
 
 use e2e::{
-    Account, HOME, Runner, Stage, config_map_of_runner, connect, define, evaluate, eventually,
-    function_pods, function_services, on_cluster, resource_list,
+    Account, HOME, Runner, Stage, config_map_of_runner, configure_pods, connect, define, evaluate,
+    eventually, function_pods, function_services, on_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::{Container, Pod, PodTemplate, Secret};
-use kube::api::{Patch, PatchParams};
 use runner_config::objects::{FunctionConfig, ServiceTemplate};
 use serde_json::json;
 
@@ -39,21 +38,7 @@ fn what_an_installation_grants_is_enough() {
     on_cluster(async |stage| {
         define(&stage).await;
         let account = Account::create(&stage).await;
-        let (registry, name) = ("functions", "count");
-        let config = json!({
-            "apiVersion": "config.porch.kpt.dev/v1alpha1",
-            "kind": "FunctionConfig",
-            "metadata": {"name": name},
-            "spec": {
-                "image": name,
-                "prefixes": [format!("{}/{registry}", stage.bed().open_registry())],
-                "podExecutor": {"timeToLive": "3s"},
-            },
-        });
-        let configs = stage.api::<FunctionConfig>();
-        let apply = PatchParams::apply("e2e").force();
-        let put = configs.patch(name, &apply, &Patch::Apply(&config)).await;
-        put.expect("the cluster takes the object");
+        configure_pods(&stage, "count", json!({"timeToLive": "3s"})).await;
 
         let runner = runner_as(&stage, &account, &["--scan-interval=1s"]).await;
         answers(&runner, &stage.image("functions/count")).await;
@@ -64,8 +49,9 @@ fn what_an_installation_grants_is_enough() {
         let templates = stage.api::<ServiceTemplate>();
         let stored = templates.get_opt("base-service-template").await;
         assert!(matches!(stored, Ok(Some(_))), "{stored:?}");
+        let configs = stage.api::<FunctionConfig>();
         eventually("the status of the object", async || {
-            let object = configs.get(name).await.expect("it is there");
+            let object = configs.get("count").await.expect("it is there");
             let status = object.status.unwrap_or_default();
             status.function_runner_observed_generation == object.metadata.generation
                 && status.error.is_none()

@@ -37,6 +37,15 @@ async fn failure(runner: &Runner, image: &str) -> (EvaluationError, Instant) {
     (runner_proto::status::decode(&status), Instant::now())
 }
 
+/// One call at a function whose pod the API server refuses.
+async fn refused_at_once(runner: &Runner, image: &str) -> EvaluationError {
+    let begun = Instant::now();
+    let (error, told) = failure(runner, image).await;
+    assert!(told.duration_since(begun) < PROMPT, "{error}");
+    assert_eq!(error.reason(), Reason::PodStartFailed, "{error}");
+    error
+}
+
 /// Calls until there is an answer: after a failed start, callers are turned away for a while.
 async fn answered_at_last(runner: &Runner, image: &str) {
     let mut client = connect(&runner.address()).expect("an address");
@@ -206,10 +215,7 @@ fn a_missing_permission_fails_the_call_at_once() {
         replaced.expect("the role can be changed");
         let kubeconfig = [("KUBECONFIG", account.kubeconfig())];
         let runner = Runner::start_in(&stage, &HOME, &kubeconfig).await;
-        let begun = Instant::now();
-        let (error, told) = failure(&runner, &stage.image("functions/count")).await;
-        assert!(told.duration_since(begun) < PROMPT, "{error}");
-        assert_eq!(error.reason(), Reason::PodStartFailed, "{error}");
+        let error = refused_at_once(&runner, &stage.image("functions/count")).await;
         let quoted = "cannot create resource \"pods\"";
         assert!(error.message().contains(quoted), "{error}");
     });
@@ -230,10 +236,7 @@ fn a_quota_fails_the_call_at_once_and_is_forgotten_when_it_goes() {
         .await;
         let runner = Runner::start_at_home(&stage, &[]).await;
         let image = stage.image("functions/count");
-        let begun = Instant::now();
-        let (error, told) = failure(&runner, &image).await;
-        assert!(told.duration_since(begun) < PROMPT, "{error}");
-        assert_eq!(error.reason(), Reason::PodStartFailed, "{error}");
+        let error = refused_at_once(&runner, &image).await;
         assert!(
             error.message().contains("exceeded quota: no-pods"),
             "{error}"
@@ -252,10 +255,7 @@ fn an_admission_policy_fails_the_call_at_once_and_is_forgotten_when_it_goes() {
         let refusal = Refusal::impose(&stage, rule).await;
         let runner = Runner::start_at_home(&stage, &[]).await;
         let image = stage.image("functions/count");
-        let begun = Instant::now();
-        let (error, told) = failure(&runner, &image).await;
-        assert!(told.duration_since(begun) < PROMPT, "{error}");
-        assert_eq!(error.reason(), Reason::PodStartFailed, "{error}");
+        let error = refused_at_once(&runner, &image).await;
         assert!(error.message().contains(rule), "{error}");
         // Whose rule it is stands in the API server's own words only.
         let policy = format!("ValidatingAdmissionPolicy '{}'", stage.namespace());

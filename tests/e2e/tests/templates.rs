@@ -2,15 +2,15 @@
 //! changes.
 
 use e2e::{
-    HOME, Runner, Stage, config_map_of_runner, config_maps_of_runner, connect, define, evaluate,
-    eventually, function_pods, function_services, on_cluster, resource_list,
+    HOME, Runner, Stage, config_map_of_runner, config_maps_of_runner, configure_pods, connect,
+    define, evaluate, eventually, function_pods, function_services, on_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, PodTemplate, ServiceAccount};
 use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams, PostParams},
 };
-use runner_config::objects::{FunctionConfig, ServiceTemplate};
+use runner_config::objects::ServiceTemplate;
 use serde_json::{Value, json};
 use tonic::Code;
 
@@ -248,30 +248,17 @@ fn what_a_function_config_overrides_reaches_the_pod() {
         let map: ConfigMap = serde_json::from_value(map).expect("a ConfigMap");
         let made = stage.api().create(&PostParams::default(), &map).await;
         made.expect("the cluster takes the ConfigMap");
-        let config = json!({
-            "apiVersion": "config.porch.kpt.dev/v1alpha1",
-            "kind": "FunctionConfig",
-            "metadata": {"name": "environment"},
-            "spec": {
-                "image": "environment",
-                "prefixes": [format!("{}/functions", stage.bed().open_registry())],
-                "podExecutor": {"templateOverrides": {
-                    "serviceAccountName": "functions",
-                    "securityContext": {"runAsUser": 65532, "runAsGroup": 65532},
-                    "initContainer": {"resources": {"limits": {"memory": "32Mi"}}},
-                    "container": {
-                        "resources": {"requests": {"cpu": "11m"}, "limits": {"memory": "48Mi"}},
-                        "env": [{"name": "GIVEN", "value": "by the operator"}],
-                        "envFrom": [{"configMapRef": {"name": "settings"}}],
-                    },
-                }},
+        let overrides = json!({"templateOverrides": {
+            "serviceAccountName": "functions",
+            "securityContext": {"runAsUser": 65532, "runAsGroup": 65532},
+            "initContainer": {"resources": {"limits": {"memory": "32Mi"}}},
+            "container": {
+                "resources": {"requests": {"cpu": "11m"}, "limits": {"memory": "48Mi"}},
+                "env": [{"name": "GIVEN", "value": "by the operator"}],
+                "envFrom": [{"configMapRef": {"name": "settings"}}],
             },
-        });
-        let apply = PatchParams::apply("e2e").force();
-        let configs = stage.api::<FunctionConfig>();
-        let config = Patch::Apply(&config);
-        let put = configs.patch("environment", &apply, &config).await;
-        put.expect("the cluster takes the object");
+        }});
+        configure_pods(&stage, "environment", overrides).await;
 
         let runner = Runner::start_at_home(&stage, &[]).await;
         runner.serving().await;

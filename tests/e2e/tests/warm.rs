@@ -3,12 +3,10 @@
 use std::{fs, path::Path};
 
 use e2e::{
-    HOME, Runner, Stage, connect, define, evaluate, eventually, function_pods, is_ready,
-    on_cluster, resource_list,
+    HOME, Runner, Stage, configure_pods, connect, define, evaluate, eventually, function_pods,
+    is_ready, on_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Patch, PatchParams};
-use runner_config::objects::FunctionConfig;
 use runner_proto::runner_status::Phase;
 use serde_json::json;
 
@@ -66,22 +64,8 @@ fn what_configuration_names_is_warm_from_the_start_and_when_it_is_added() {
 fn the_tags_of_a_function_config_are_warm() {
     on_cluster(async |stage| {
         define(&stage).await;
-        let config = json!({
-            "apiVersion": "config.porch.kpt.dev/v1alpha1",
-            "kind": "FunctionConfig",
-            "metadata": {"name": "count"},
-            "spec": {
-                "image": "count",
-                "prefixes": [format!("{}/functions", stage.bed().open_registry())],
-                "podExecutor": {"tags": ["v1"]},
-            },
-        });
         let _runner = Runner::start_at_home(&stage, &[]).await;
-        let apply = PatchParams::apply("e2e").force();
-        let configs = stage.api::<FunctionConfig>();
-        let config = Patch::Apply(&config);
-        let put = configs.patch("count", &apply, &config).await;
-        put.expect("the cluster takes the object");
+        configure_pods(&stage, "count", json!({"tags": ["v1"]})).await;
         eventually("a warm function", async || {
             warm(&stage).await == ["count:v1"]
         })
