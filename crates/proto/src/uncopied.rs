@@ -43,8 +43,8 @@ pub struct Uncopying<S>(pub S);
 // === impl Uncopied ===
 
 impl Uncopied {
-    /// A request, for a client whose channel is [`Uncopying`]. A short one gains too: its body knows
-    /// where it ends, which tonic tells afterwards, and whoever serves it wakes up for once more.
+    /// A request, for a client whose channel is [`Uncopying`]. A short one gains too: its body says
+    /// with its last piece that it ends there; tonic says so afterwards, and the server wakes up for it.
     #[must_use]
     pub fn request(message: EvaluateFunctionRequest) -> Request<EvaluateFunctionRequest> {
         let mut request = Request::new(EvaluateFunctionRequest::default());
