@@ -2,7 +2,7 @@
 //! and memory, and gone without a trace afterwards.
 //!
 //! ```text
-//! Engine ─→ Admission (a place near a core) ─→ Standby (or a fresh spawn) ─→ Process::complete
+//! Engine ─→ Admission (a place near a core) ─→ Standby (or a fresh spawn) ─→ Process: feed, complete
 //! ```
 //!
 //! It knows programs, bytes and limits. It does not know images, resource lists or gRPC.
@@ -22,5 +22,12 @@ pub use admission::Admission;
 pub use engine::{Completed, Engine, EngineOptions, Limits, RunError};
 pub use exit::Exit;
 pub use log::excerpt;
-pub use orphans::{Orphans, become_subreaper, end_all};
+pub use orphans::{Orphans, become_subreaper};
 pub use program::{Program, StartError, Surroundings};
+
+/// Ends every function at once and removes its directory: for a process that ends without ending
+/// its engines.
+pub fn end_all() {
+    orphans::kill_all();
+    scratch::remove_all();
+}

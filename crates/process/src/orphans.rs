@@ -68,8 +68,8 @@ pub(crate) fn forget(leader: Pid) {
     REAPED.notify_one();
 }
 
-/// Kills every function at once: for a process that ends without ending its engines.
-pub fn end_all() {
+/// Kills every function at once.
+pub(crate) fn kill_all() {
     for leader in leaders()
         .iter()
         .flatten()

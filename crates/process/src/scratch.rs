@@ -138,8 +138,26 @@ fn is_as_made(path: &Path, found: &fs::Metadata) -> bool {
     plain && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
+/// Removes what every root of this process made, whoever still uses it.
+pub(crate) fn remove_all() {
+    let ours = prefix();
+    for entry in fs::read_dir(env::temp_dir())
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        if entry.file_name().to_string_lossy().starts_with(&ours) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn prefix() -> String {
+    format!("krm-functions-{}-", std::process::id())
+}
+
 fn root() -> Option<PathBuf> {
-    let path = env::temp_dir().join(format!("krm-functions-{}-{}", std::process::id(), next()));
+    let path = env::temp_dir().join(format!("{}{}", prefix(), next()));
     match fresh(&path) {
         Ok(()) => Some(path),
         Err(error) => {

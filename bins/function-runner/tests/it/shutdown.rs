@@ -30,6 +30,11 @@ async fn runner(gate: &Gate, drain: &str) -> Runner {
         .await
 }
 
+fn assert_no_scratch(runner: &Runner) {
+    let scratch = std::fs::read_dir(runner.setup.path("tmp")).unwrap();
+    assert_eq!(scratch.count(), 0, "its scratch directories are gone");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_signal_finishes_what_runs_and_ends_with_0() {
     for signal in [Signal::TERM, Signal::INT] {
@@ -47,8 +52,7 @@ async fn a_first_signal_finishes_what_runs_and_ends_with_0() {
             assert_eq!(list_of(call.await.unwrap()), LIST);
         }
         assert_eq!(runner.ended().await.code(), Some(0));
-        let scratch = std::fs::read_dir(runner.setup.path("tmp")).unwrap();
-        assert_eq!(scratch.count(), 0, "its scratch directories are gone");
+        assert_no_scratch(&runner);
     }
 }
 
@@ -83,7 +87,7 @@ async fn the_drain_timeout_ends_what_still_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_signal_ends_at_once_and_leaves_no_function() {
+async fn a_second_signal_ends_at_once_and_leaves_neither_function_nor_file() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let gate = Gate::new();
         let mut runner = runner(&gate, "1h").await;
@@ -97,6 +101,7 @@ async fn a_second_signal_ends_at_once_and_leaves_no_function() {
             (!functions.iter().copied().any(exists)).then_some(())
         })
         .await;
+        assert_no_scratch(&runner);
         for call in calls {
             assert!(call.await.unwrap().is_err());
         }
