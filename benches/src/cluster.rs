@@ -29,6 +29,7 @@ const IN_STEP: &str = "in step with the cluster";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Injection {
     InitContainer,
+    ContainerBeside,
     ImageVolume,
 }
 
@@ -115,6 +116,7 @@ impl Cluster {
         let (wrapper, host) = (self.wrapper_image()?, self.host()?);
         let injection = match injection {
             Injection::InitContainer => "init",
+            Injection::ContainerBeside => "container",
             Injection::ImageVolume => "image",
         };
         Runner::run(IN_STEP, |command| {

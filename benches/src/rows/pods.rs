@@ -115,6 +115,7 @@ async fn warm(
 async fn cold(cluster: &Cluster, effort: Effort, table: &mut Table) -> Result<()> {
     for (injection, name, limit) in [
         (Injection::InitContainer, "init container", 1_050),
+        (Injection::ContainerBeside, "container beside", 1_050),
         (Injection::ImageVolume, "image volume", 700),
     ] {
         let (mut process, mut answer) = (Samples::default(), Samples::default());
@@ -168,38 +169,51 @@ async fn process_starts(
     Ok(started.elapsed())
 }
 
-/// A pod like the runner's, whose process does nothing but call.
+/// A pod like the runner's, denied what that is denied, whose process does nothing but call.
 fn caller(cluster: &Cluster, injection: Injection, port: u16) -> Result<Value> {
     let wrapper = cluster.wrapper_image()?;
-    let mounts = json!([{"name": "tools", "mountPath": TOOLS}]);
-    let (volume, init) = match injection {
-        Injection::InitContainer => (
-            json!({"name": "tools", "emptyDir": {}}),
-            json!([{
-                "name": "copy",
-                "image": wrapper,
-                "command": ["cp", "-a", "/home/nonroot/wrapper-server/.", TOOLS],
-                "volumeMounts": mounts,
-            }]),
-        ),
-        Injection::ImageVolume => (
-            json!({"name": "tools", "image": {"reference": wrapper}}),
-            json!([]),
-        ),
-    };
     let host = cluster.host()?.to_string();
+    let mounts = json!([{"name": "tools", "mountPath": TOOLS}]);
+    let copy = ["cp", "-a", "/home/nonroot/wrapper-server/.", TOOLS];
+    let denied = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
+    let mut copying = json!({
+        "name": "copy",
+        "image": wrapper,
+        "volumeMounts": mounts,
+        "securityContext": denied,
+    });
+    let caller = json!({
+        "name": "caller",
+        "securityContext": denied,
+        "image": cluster.image(Function::Cat),
+        "command": ["/bin/busybox", "nc", host, port.to_string()],
+        "volumeMounts": mounts,
+    });
+    let mut volume = json!({"name": "tools", "emptyDir": {}});
+    let (init, containers) = match injection {
+        Injection::InitContainer => {
+            copying["command"] = json!(copy);
+            (json!([copying]), json!([caller]))
+        }
+        Injection::ContainerBeside => {
+            copying["command"] = json!(["/home/nonroot/wrapper-server/wrapper-server", "hold"]);
+            copying["lifecycle"] = json!({"postStart": {"exec": {"command": copy}}});
+            (json!([]), json!([copying, caller]))
+        }
+        Injection::ImageVolume => {
+            volume = json!({"name": "tools", "image": {"reference": wrapper}});
+            (json!([]), json!([caller]))
+        }
+    };
     Ok(json!({
         "metadata": {"name": format!("caller-{port}")},
         "spec": {
             "automountServiceAccountToken": false,
+            "enableServiceLinks": false,
+            "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
             "restartPolicy": "Never",
             "initContainers": init,
-            "containers": [{
-                "name": "caller",
-                "image": cluster.image(Function::Cat),
-                "command": ["/bin/busybox", "nc", host, port.to_string()],
-                "volumeMounts": mounts,
-            }],
+            "containers": containers,
             "volumes": [volume],
         },
     }))

@@ -144,7 +144,8 @@ pub(crate) struct PodFlags {
     /// Way to a pod: auto, service (never past it), pod (no services are made)
     #[arg(long, default_value = "auto", value_name = "WAY")]
     pub(crate) pod_connect: PodConnect,
-    /// How the wrapper gets into a pod: init (container), image (volume)
+    /// How the wrapper gets into a pod: init (container), container (beside the function; starts
+    /// sooner), image (volume; starts soonest)
     #[arg(long, default_value = "init", value_name = "HOW")]
     pub(crate) wrapper_injection: WrapperInjection,
     /// Port on which pods tell that they listen; 0 takes a free one
@@ -167,6 +168,7 @@ pub(crate) enum PodConnect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WrapperInjection {
     Init,
+    Container,
     Image,
 }
 

@@ -50,6 +50,7 @@ impl Cluster {
                 wrapper_image,
                 injection: match flags.pod.wrapper_injection {
                     WrapperInjection::Init => Injection::Init,
+                    WrapperInjection::Container => Injection::Container,
                     WrapperInjection::Image => Injection::Image,
                 },
                 max_request_body_size: flags.server.max_request_body_size,

@@ -7,6 +7,7 @@ Serves a KRM function over gRPC: one process of ENTRYPOINT an evaluation.
 
 Usage: wrapper-server [FLAGS] -- ENTRYPOINT [ARGS…]
        wrapper-server install DIR
+       wrapper-server hold
 
 Flags (one dash or two, '=' or a space before the value):
   --port N                   port to listen on (default 9446)

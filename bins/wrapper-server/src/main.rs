@@ -3,6 +3,7 @@
 //! ```text
 //! wrapper-server --port 9446 -- ENTRYPOINT…   serves the function, as PID 1 of its pod
 //! wrapper-server install DIR                  puts itself and its probe into DIR
+//! wrapper-server hold                         waits to be ended
 //! grpc-health-probe -addr HOST:PORT           asks a server for its health
 //! cp -a SRC/. DST                             copies, where an image has no shell
 //! ```
@@ -11,6 +12,7 @@ mod announce;
 mod copy;
 mod entrypoint;
 mod flags;
+mod hold;
 mod install;
 mod probe;
 mod serve;
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         Some("grpc-health-probe" | "grpc_health_probe") => probe::main(&words),
         Some("cp") => copy::main(&words),
         _ if words.first().is_some_and(|first| first == "install") => install::main(&words[1..]),
+        _ if words == ["hold"] => hold::main(),
         _ => match Flags::parse(&words) {
             Ok(flags::Asked::Serve(flags)) => serve::main(flags),
             Ok(flags::Asked::Help) => {

@@ -16,6 +16,8 @@ pub const SERVICE_TEMPLATE: &str = "base-service-template";
 pub const PORT: u16 = 9446;
 
 pub(crate) const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+/// Whose log and shell kubectl shows where a pod has several containers.
+pub(crate) const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 pub(crate) const FIELD_MANAGER: &str = "krm-function-runner";
 pub(crate) const FUNCTION_CONTAINER: &str = "function";
 pub(crate) const COPY_CONTAINER: &str = "copy-wrapper-server";

@@ -9,7 +9,7 @@ use runner_pool::{Observed, PodFailure, PodName, PodPhase, TemplateVersion, Time
 use crate::{RECLAIM_AFTER, TEMPLATE_VERSION, names::FUNCTION_CONTAINER, render::image_of};
 
 /// States of a container that do not end by waiting.
-const FINAL: [&str; 9] = [
+const FINAL: [&str; 10] = [
     "ErrImagePull",
     "ImagePullBackOff",
     "ImageInspectError",
@@ -18,6 +18,7 @@ const FINAL: [&str; 9] = [
     "CreateContainerConfigError",
     "CreateContainerError",
     "RunContainerError",
+    "PostStartHookError",
     "CrashLoopBackOff",
 ];
 
@@ -112,11 +113,9 @@ fn phase(status: &PodStatus) -> PodPhase {
 
 /// A pod that has ended, with what its container left behind.
 fn ended(status: &PodStatus, otherwise: &str) -> PodFailure {
-    let left = status
-        .container_statuses
-        .iter()
-        .flatten()
-        .find_map(last_words);
+    let all = || status.container_statuses.iter().flatten();
+    let function = all().find(|container| container.name == FUNCTION_CONTAINER);
+    let left = function.into_iter().chain(all()).find_map(last_words);
     let message = [status.message.clone(), left];
     let message: Vec<_> = message.into_iter().flatten().collect();
     PodFailure {

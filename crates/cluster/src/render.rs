@@ -20,7 +20,7 @@ pub use overrides::fingerprint;
 
 use crate::{
     IMAGE_LABEL, PORT, RECLAIM_AFTER, TEMPLATE_VERSION, Templates,
-    names::{FUNCTION_CONTAINER, SAFE_TO_EVICT},
+    names::{DEFAULT_CONTAINER, FUNCTION_CONTAINER, SAFE_TO_EVICT},
 };
 
 /// Images of the public catalog need no pull secret.
@@ -32,6 +32,8 @@ pub enum Injection {
     /// An init container copies it.
     #[default]
     Init,
+    /// A container that starts before the function copies it, and stays.
+    Container,
     /// Its image is mounted (Kubernetes ImageVolume).
     Image,
 }
@@ -74,6 +76,9 @@ pub fn pod(
     wrapper::inject(&mut spec, options);
     if let Some(overrides) = overrides {
         overrides::apply(&mut spec, overrides);
+    }
+    if options.injection == Injection::Container {
+        wrapper::copy_beside(&mut spec);
     }
     if let Some(secret) = &options.pull_secret
         && !image.to_string().starts_with(PUBLIC_CATALOG)
@@ -182,6 +187,9 @@ fn metadata(create: &Create, given: ObjectMeta) -> ObjectMeta {
     annotations
         .entry(SAFE_TO_EVICT.to_owned())
         .or_insert_with(|| "true".to_owned());
+    annotations
+        .entry(DEFAULT_CONTAINER.to_owned())
+        .or_insert_with(|| FUNCTION_CONTAINER.to_owned());
     annotations.insert(TEMPLATE_VERSION.to_owned(), create.template.to_string());
     let reclaim_after = create.reclaim_after.unix_secs().to_string();
     annotations.insert(RECLAIM_AFTER.to_owned(), reclaim_after);

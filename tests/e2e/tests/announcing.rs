@@ -182,7 +182,7 @@ fn a_token_is_good_for_its_own_slot_only() {
 }
 
 #[test]
-fn the_wrapper_comes_by_init_container_or_as_an_image() {
+fn the_wrapper_comes_by_either_container_or_as_an_image() {
     on_cluster(async |stage| {
         let injected = async |how: &str| {
             let flag = format!("--wrapper-injection={how}");
@@ -193,11 +193,14 @@ fn the_wrapper_comes_by_init_container_or_as_an_image() {
             let spec = pod.spec.expect("a spec");
             let volumes = spec.volumes.unwrap_or_default();
             let mounted = volumes.iter().any(|volume| volume.image.is_some());
-            (spec.init_containers.unwrap_or_default().len(), mounted)
+            let init = spec.init_containers.unwrap_or_default();
+            (init.len(), spec.containers.len(), mounted)
         };
-        assert_eq!(injected("init").await, (1, false));
+        assert_eq!(injected("init").await, (1, 1, false));
         eventually("no pod", async || function_pods(&stage).await.is_empty()).await;
-        assert_eq!(injected("image").await, (0, true));
+        assert_eq!(injected("container").await, (0, 2, false));
+        eventually("no pod", async || function_pods(&stage).await.is_empty()).await;
+        assert_eq!(injected("image").await, (0, 1, true));
     });
 }
 

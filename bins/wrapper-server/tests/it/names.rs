@@ -1,4 +1,4 @@
-//! Called `cp`, or told to install: how the wrapper gets into a pod.
+//! Called `cp`, or told to install or to hold: how the wrapper gets into a pod.
 
 use std::{
     fs,
@@ -7,7 +7,9 @@ use std::{
     process::{Command, Output},
 };
 
-use crate::support::{LIST, Root, Setup, list_of, wrapper_server};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{LIST, Root, Setup, eventually, list_of, wrapper_server};
 
 /// A root as the wrapper's image has it.
 fn image() -> Root {
@@ -167,5 +169,24 @@ fn an_installation_that_fails_says_why() {
         assert_eq!(output.status.code(), Some(code));
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn who_holds_a_container_open_ends_when_it_is_told_to() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut holder = Command::new(wrapper_server()).arg("hold").spawn().unwrap();
+        let pid = Pid::from_child(&holder);
+        // A signal that PID 1 does not catch is lost.
+        eventually("it catches the signal", || {
+            let status = fs::read_to_string(format!("/proc/{}/status", holder.id())).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
+            (caught >> (signal.as_raw() - 1) & 1 == 1).then_some(())
+        })
+        .await;
+        kill_process(pid, signal).unwrap();
+        let ended = eventually("it ends", || holder.try_wait().unwrap()).await;
+        assert_eq!(ended.code(), Some(0));
     }
 }

@@ -168,6 +168,60 @@ fn an_image_volume_replaces_the_init_container() {
 }
 
 #[test]
+fn a_container_beside_the_function_copies_and_stays() {
+    let overrides: TemplateOverrides = serde_json::from_value(json!({
+        "initContainer": {"resources": {"requests": {"cpu": "10m"}}},
+    }))
+    .unwrap();
+    let beside = RenderOptions {
+        injection: Injection::Container,
+        ..options()
+    };
+    let pod = rendered(Some(&overrides), &beside);
+    let spec = &pod["spec"];
+    assert_eq!(spec["initContainers"], json!([]));
+    let [copying, function] = &spec["containers"].as_array().unwrap()[..] else {
+        panic!("{spec}")
+    };
+    assert_eq!(function["name"], "function");
+    assert_eq!(copying["image"], "example.com/wrapper:v1");
+    assert_eq!(copying["resources"]["requests"]["cpu"], "10m");
+    let hold = ["/home/nonroot/wrapper-server/wrapper-server", "hold"];
+    assert_eq!(copying["command"], json!(hold));
+    let by_init = rendered(None, &options());
+    let init = &by_init["spec"]["initContainers"][0];
+    assert_eq!(
+        copying["lifecycle"]["postStart"]["exec"]["command"],
+        init["command"]
+    );
+    for same in ["volumeMounts", "securityContext"] {
+        assert_eq!(copying[same], init[same], "{same}");
+    }
+}
+
+#[test]
+fn a_container_that_leaves_its_command_to_its_image_stays_an_init_container() {
+    let mut templates = Templates::built_in();
+    let spec = templates.pod.spec.as_mut().unwrap();
+    spec.init_containers.as_mut().unwrap()[0].command = None;
+    let beside = RenderOptions {
+        injection: Injection::Container,
+        ..options()
+    };
+    let pod = pod(
+        &create("ghcr.io/x/fn:v1"),
+        &templates,
+        &[],
+        None,
+        None,
+        &beside,
+    );
+    let spec = pod.spec.unwrap();
+    assert_eq!(spec.init_containers.unwrap().len(), 1);
+    assert_eq!(spec.containers.len(), 1);
+}
+
+#[test]
 fn a_function_config_overrides_the_template() {
     let overrides: TemplateOverrides = serde_json::from_value(json!({
         "serviceAccountName": "blue",

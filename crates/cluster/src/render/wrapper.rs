@@ -1,7 +1,8 @@
 //! Bringing the wrapper into a pod, and telling it whom to call.
 
 use k8s_openapi::api::core::v1::{
-    Container, EnvVar, EnvVarSource, ImageVolumeSource, ObjectFieldSelector, PodSpec, Volume,
+    Container, EnvVar, EnvVarSource, ExecAction, ImageVolumeSource, LifecycleHandler,
+    ObjectFieldSelector, PodSpec, Volume,
 };
 
 use super::{Announce, Injection, RenderOptions, place::place};
@@ -10,7 +11,7 @@ use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER, TOOLS, TOOLS_DIR, WRAPPER
 /// Puts the wrapper's image where the template copies it from, or mounts it instead.
 pub(super) fn inject(spec: &mut PodSpec, options: &RenderOptions) {
     match options.injection {
-        Injection::Init => {
+        Injection::Init | Injection::Container => {
             for container in spec.init_containers.iter_mut().flatten() {
                 if container.name == COPY_CONTAINER {
                     place(container, &options.wrapper_image);
@@ -19,6 +20,35 @@ pub(super) fn inject(spec: &mut PodSpec, options: &RenderOptions) {
         }
         Injection::Image => mount(spec, &options.wrapper_image),
     }
+}
+
+/// Makes the init container that copies the wrapper the first of the pod's containers.
+///
+/// The kubelet notices only in its next round, up to a second later, that an init container has
+/// ended. Containers it starts one after the other without such a pause, each once the hook of the
+/// one before is done: so the copying becomes a hook, of a container that does nothing else.
+pub(super) fn copy_beside(spec: &mut PodSpec) {
+    let init = spec.init_containers.get_or_insert_default();
+    let copying = init.extract_if(.., |container| {
+        container.name == COPY_CONTAINER && container.command.is_some()
+    });
+    let beside = copying.map(|mut container| {
+        let mut copy = container.command.take().unwrap_or_default();
+        copy.extend(container.args.take().unwrap_or_default());
+        container.restart_policy = None;
+        container.command = Some(vec![
+            format!("{WRAPPER_HOME}/wrapper-server"),
+            "hold".to_owned(),
+        ]);
+        container.lifecycle.get_or_insert_default().post_start = Some(LifecycleHandler {
+            exec: Some(ExecAction {
+                command: Some(copy),
+            }),
+            ..LifecycleHandler::default()
+        });
+        container
+    });
+    spec.containers.splice(0..0, beside);
 }
 
 fn mount(spec: &mut PodSpec, image: &str) {

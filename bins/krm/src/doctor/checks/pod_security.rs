@@ -91,6 +91,7 @@ fn rendered(context: &Context<'_>, templates: &runner_cluster::Templates) -> Opt
         reclaim_after: Time::default(),
     };
     let injection = match context.flag("wrapper-injection").as_deref() {
+        Some("container") => Injection::Container,
         Some("image") => Injection::Image,
         _ => Injection::Init,
     };
