@@ -17,10 +17,12 @@ use prost::Message;
 use runner_proto::evaluator::{EvaluateFunctionRequest, EvaluateFunctionResponse};
 use tokio::net::TcpStream;
 
-use crate::{functions::Function, samples::Samples};
+use crate::{functions::Function, line::Line, samples::Samples};
 
 /// The most that a list of the default limit needs.
 const WINDOW: u32 = 8 << 20;
+
+const PATH: &str = "/evaluator.FunctionEvaluator/EvaluateFunction";
 
 /// gRPC's own prefix of a message: a byte that says "not compressed", and the length in four.
 const PREFIX: usize = 5;
@@ -29,7 +31,7 @@ const PREFIX: usize = 5;
 #[derive(Clone)]
 pub(crate) struct Client {
     connection: SendRequest<Bytes>,
-    method: String,
+    address: SocketAddr,
     image: String,
 }
 
@@ -53,13 +55,13 @@ impl Client {
         tokio::spawn(driver);
         Ok(Self {
             connection,
-            method: format!("http://{address}/evaluator.FunctionEvaluator/EvaluateFunction"),
+            address,
             image,
         })
     }
 
     pub(crate) async fn evaluate(&self, list: &Bytes) -> Result<Bytes> {
-        let request = Request::post(&self.method)
+        let request = Request::post(format!("http://{}{PATH}", self.address))
             .header(header::CONTENT_TYPE, "application/grpc")
             .header(header::TE, "trailers")
             .body(())?;
@@ -97,6 +99,11 @@ impl Client {
         message.put_u32(u32::try_from(length)?);
         request.encode(&mut message)?;
         Ok(message.freeze())
+    }
+
+    /// A line to the same server, for calls of the same function over one list.
+    pub(crate) fn line(&self, list: &Bytes) -> Result<Line> {
+        Line::open(self.address, PATH, self.message(list)?.to_vec())
     }
 
     /// How long one evaluation takes.

@@ -14,6 +14,7 @@ mod client;
 mod cluster;
 mod floor;
 mod functions;
+mod line;
 mod list;
 mod memory;
 mod relay;

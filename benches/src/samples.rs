@@ -13,10 +13,6 @@ impl Samples {
         self.0.push(sample);
     }
 
-    pub(crate) fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

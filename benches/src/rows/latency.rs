@@ -107,30 +107,34 @@ impl<const CLIENTS: usize> Turns<CLIENTS> {
         effort: Effort,
     ) -> Result<Self> {
         let program = measured.functions.path(measured.function);
+        let lines: Result<Vec<_>> = clients.iter().map(|client| client.line(list)).collect();
+        let mut lines = lines?;
         let mut turns = Self {
             floor: Samples::default(),
             ours: std::array::from_fn(|_| Samples::default()),
         };
-        for _ in 0..effort.rounds {
-            for _ in 0..effort.calls {
-                rest(pause).await;
-                turns.floor.push(floor::time(&program, list)?);
-            }
-            for (client, samples) in clients.iter().zip(&mut turns.ours) {
-                samples.extend(calls(client, list, pause, effort.calls).await?);
+        for round in 0..effort.rounds {
+            // The floor's turn comes first or last, and the last client's last or first, so that
+            // both follow the same.
+            for turn in 0..=CLIENTS {
+                // Other connections have pings to answer.
+                tokio::task::yield_now().await;
+                let whose = if round % 2 == 0 { turn } else { CLIENTS - turn };
+                for call in 0..=effort.calls {
+                    rest(pause).await;
+                    let (samples, time) = match whose.checked_sub(1) {
+                        None => (&mut turns.floor, floor::time(&program, list)?),
+                        Some(it) => (&mut turns.ours[it], lines[it].time()?),
+                    };
+                    // The first pays for what the turn before has left behind.
+                    if call > 0 {
+                        samples.push(time);
+                    }
+                }
             }
         }
         Ok(turns)
     }
-}
-
-async fn calls(client: &Client, list: &Bytes, pause: Duration, count: usize) -> Result<Samples> {
-    let mut samples = Samples::default();
-    for _ in 0..count {
-        rest(pause).await;
-        samples.push(client.time(list).await?);
-    }
-    Ok(samples)
 }
 
 /// A timer of no time at all still takes until the clock's next tick.
