@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::PodSpec;
 use runner_pool::{Attempt, Function, Settings, TemplateVersion, Time};
 use serde_json::{Value, json};
 
@@ -41,6 +42,19 @@ fn rendered(overrides: Option<&TemplateOverrides>, options: &RenderOptions) -> V
         options,
     );
     serde_json::to_value(pod).unwrap()
+}
+
+fn spec_of(templates: &Templates, options: &RenderOptions) -> PodSpec {
+    let create = create("ghcr.io/x/fn:v1");
+    let pod = pod(&create, templates, &[], None, None, options);
+    pod.spec.unwrap()
+}
+
+fn beside() -> RenderOptions {
+    RenderOptions {
+        injection: Injection::Container,
+        ..options()
+    }
 }
 
 #[test]
@@ -111,15 +125,7 @@ fn a_template_may_say_otherwise() {
         .security_context
         .get_or_insert_default()
         .privileged = Some(true);
-    let pod = pod(
-        &create("ghcr.io/x/fn:v1"),
-        &templates,
-        &[],
-        None,
-        None,
-        &options(),
-    );
-    let spec = pod.spec.unwrap();
+    let spec = spec_of(&templates, &options());
     assert_eq!(spec.automount_service_account_token, Some(true));
     let context = spec.containers[0].security_context.as_ref().unwrap();
     assert_eq!(context.allow_privilege_escalation, None);
@@ -173,11 +179,7 @@ fn a_container_beside_the_function_copies_and_stays() {
         "initContainer": {"resources": {"requests": {"cpu": "10m"}}},
     }))
     .unwrap();
-    let beside = RenderOptions {
-        injection: Injection::Container,
-        ..options()
-    };
-    let pod = rendered(Some(&overrides), &beside);
+    let pod = rendered(Some(&overrides), &beside());
     let spec = &pod["spec"];
     assert_eq!(spec["initContainers"], json!([]));
     let [copying, function] = &spec["containers"].as_array().unwrap()[..] else {
@@ -204,19 +206,7 @@ fn a_container_that_leaves_its_command_to_its_image_stays_an_init_container() {
     let mut templates = Templates::built_in();
     let spec = templates.pod.spec.as_mut().unwrap();
     spec.init_containers.as_mut().unwrap()[0].command = None;
-    let beside = RenderOptions {
-        injection: Injection::Container,
-        ..options()
-    };
-    let pod = pod(
-        &create("ghcr.io/x/fn:v1"),
-        &templates,
-        &[],
-        None,
-        None,
-        &beside,
-    );
-    let spec = pod.spec.unwrap();
+    let spec = spec_of(&templates, &beside());
     assert_eq!(spec.init_containers.unwrap().len(), 1);
     assert_eq!(spec.containers.len(), 1);
 }
