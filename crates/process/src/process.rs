@@ -41,6 +41,10 @@ const MAX_PIPE_SIZE: usize = 1 << 20;
 
 const READ_SIZE: usize = 16 << 10;
 
+/// With less room than this, a buffer grows before it is read into. More would have the few lines
+/// after an output that is as long as expected copy all of it to a larger place.
+const LEAST_ROOM: usize = 4 << 10;
+
 /// A process that was started and waits for its input.
 pub(crate) struct Process {
     // Fields are dropped in this order: the process goes before its directory does.
@@ -258,7 +262,9 @@ async fn drain(
 ) -> Result<(), Stopped> {
     let output = async {
         loop {
-            output.reserve(READ_SIZE);
+            if output.capacity() - output.len() < LEAST_ROOM {
+                output.reserve(READ_SIZE);
+            }
             if stdout.read_buf(output).await.map_err(Stopped::Io)? == 0 {
                 return Ok(());
             }
