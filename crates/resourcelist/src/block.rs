@@ -9,6 +9,7 @@ use memchr::memchr_iter;
 use crate::collector::Collector;
 use crate::error::{ScanError, Stop};
 use crate::lines::{LineNumbers, at_column_0};
+use crate::step::Step;
 use crate::yaml;
 
 /// What a line that starts at column 0 is.
@@ -106,6 +107,24 @@ fn is_bare(line: &[u8]) -> bool {
     matches!(line.trim_ascii_start().first(), None | Some(b'#'))
 }
 
+/// The key and value of a block that is one line of words, as nearly all of `apiVersion` and `kind`
+/// are. The parser would say the same and be far more code to fetch.
+fn plain(block: &[u8]) -> Option<(&str, &str)> {
+    let line = block.strip_suffix(b"\n").unwrap_or(block);
+    let (key, value) = std::str::from_utf8(line).ok()?.split_once(": ")?;
+    let is_word = |text: &str| {
+        text.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && text.bytes().all(is_ordinary)
+            && !text.eq_ignore_ascii_case("null")
+    };
+    (is_word(key) && is_word(value)).then_some((key, value))
+}
+
+/// A character that means nothing to YAML inside a word.
+fn is_ordinary(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/')
+}
+
 // === impl Block ===
 
 impl Block {
@@ -124,8 +143,15 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         let bytes = self.list.get(block.start..end).unwrap_or_default();
-        let text = yaml::text(bytes).map_err(|_| Stop::Unsure)?;
         let line = self.lines.line_at(block.start);
+        if let Some((key, value)) = plain(bytes) {
+            let steps = [Step::Map, Step::Text(key.into()), Step::Text(value.into())];
+            for step in steps.into_iter().chain([Step::End]) {
+                self.collector.step(step, line)?;
+            }
+            return Ok(());
+        }
+        let text = yaml::text(bytes).map_err(|_| Stop::Unsure)?;
         yaml::read(text, line, self.collector).map_err(|error| match error {
             // Its anchors may be elsewhere, its flow collections may end elsewhere.
             ScanError::Syntax { .. } => Stop::Unsure,
@@ -163,16 +189,37 @@ impl<'a> Line<'a> {
 
     /// A plain key of the most ordinary characters: whatever else may be one is not ours.
     fn key(rest: &'a [u8]) -> Self {
-        let is_ordinary =
-            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/');
         let end = rest
             .iter()
-            .position(|byte| !is_ordinary(byte))
+            .position(|&byte| !is_ordinary(byte))
             .unwrap_or(rest.len());
         let (key, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
         match after {
             [b':'] | [b':', b' ' | b'\t' | b'\n' | b'\r', ..] => Self::Key(key),
             _ => Self::Unsure,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::{scan, scan_whole};
+
+    proptest! {
+        #[test]
+        fn a_word_is_what_the_parser_takes_it_for(
+            word in "[a-zA-Z0-9._/-]{0,5}|[nN](ull|ULL)|~|true|config.kubernetes.io/v1|Resource(List)?",
+            (head, key) in prop::sample::select(vec![
+                ("apiVersion: config.kubernetes.io/v1", "kind"),
+                ("kind: ResourceList", "apiVersion"),
+                ("kind: ResourceList\napiVersion: config.kubernetes.io/v1", "results"),
+            ]),
+            end in "|\n|\r\n|\n\n|\n#\n| #\n|\n  more\n",
+        ) {
+            let list = format!("{head}\nitems: []\n{key}: {word}{end}");
+            prop_assert_eq!(scan(list.as_bytes()), scan_whole(list.as_bytes()));
         }
     }
 }
