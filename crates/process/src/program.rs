@@ -10,6 +10,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::Arc,
 };
 
 use rustix::{
@@ -27,8 +28,8 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Its whole environment.
-    pub env: Vec<(OsString, OsString)>,
+    /// Its whole environment, which many programs share.
+    pub env: Arc<[(OsString, OsString)]>,
     /// What else it finds.
     pub surroundings: Surroundings,
 }
@@ -77,7 +78,7 @@ impl Program {
         Self {
             path: path.into(),
             args: Vec::new(),
-            env: Vec::new(),
+            env: Arc::default(),
             surroundings: Surroundings::Confined,
         }
     }

@@ -31,7 +31,7 @@ const PASSED_ON: [&str; 14] = [
 pub struct Exec {
     configuration: Configuration,
     local: Local,
-    env: Vec<(OsString, OsString)>,
+    env: Arc<[(OsString, OsString)]>,
 }
 
 // === impl Exec ===

@@ -35,7 +35,7 @@ pub fn options() -> EngineOptions {
 pub fn sh(script: &str) -> Arc<Program> {
     let mut program = Program::new("/bin/sh");
     program.args = vec!["-c".into(), script.into()];
-    program.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    program.env = [("PATH".into(), "/usr/bin:/bin".into())].into();
     Arc::new(program)
 }
 
