@@ -1,15 +1,15 @@
 //! The gRPC server: evaluations, health, status, reflection, limits and a graceful end.
 //!
 //! ```text
-//! listener ─→ answers (limits in words, long lists) ─→ Evaluations ─→ dyn Evaluator
-//!                                                   └→ Health, status, reflection
+//! listener ─→ front ─→ Evaluations ─→ dyn Evaluator
+//!                   └→ router ─→ health, status, reflection
 //! ```
 //!
 //! It is given an [`Evaluator`](runner_core::Evaluator) and knows nothing of what stands behind it.
 
-mod answers;
 mod deadline;
 mod evaluations;
+mod front;
 mod health;
 mod lifecycle;
 mod listen;

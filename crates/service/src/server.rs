@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tonic::{codec::CompressionEncoding, transport::server::TcpIncoming};
 
 use crate::{
-    Health, Lifecycle, ListenAt, StatusSource, TraceParent, answers::AnswersLayer,
-    evaluations::Evaluations, lifecycle::Phase, status::Reports,
+    Health, Lifecycle, ListenAt, StatusSource, TraceParent, evaluations::Evaluations,
+    front::EvaluationsFirst, lifecycle::Phase, status::Reports,
 };
 
 /// Clients hold one connection for ever: find out when the other side is gone.
@@ -62,7 +62,7 @@ pub struct Tls {
 pub struct Server {
     listener: TcpListener,
     router: tonic::transport::server::Router<
-        tower::layer::util::Stack<AnswersLayer, tower::layer::util::Identity>,
+        tower::layer::util::Stack<EvaluationsFirst, tower::layer::util::Identity>,
     >,
     lifecycle: Lifecycle,
 }
@@ -170,8 +170,7 @@ impl Server {
         let reflection = || reflection(has_status);
         let router = options
             .builder()?
-            .layer(AnswersLayer { limit })
-            .add_service(evaluations)
+            .layer(EvaluationsFirst { evaluations, limit })
             .add_service(Health::server(lifecycle.clone()))
             .add_optional_service(status)
             .add_service(reflection().build_v1()?)

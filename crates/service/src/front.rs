@@ -1,0 +1,123 @@
+//! Evaluations, past the router: their answers go out as they lie in memory, and what tonic says of
+//! a request over the message limit is said in words and details.
+//!
+//! All but a few calls are evaluations, and a router is a good deal of code to fetch for each.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use http::{Request, Response};
+use runner_core::{EvaluationError, Reason};
+use runner_proto::{
+    Uncopied,
+    evaluator::function_evaluator_server::{FunctionEvaluatorServer, SERVICE_NAME},
+    status,
+};
+use tonic::{Code, Status, body::Body};
+use tower::{Layer, Service};
+
+use crate::evaluations::Evaluations;
+
+/// Puts evaluations in front of whatever else is served.
+#[derive(Clone)]
+pub(crate) struct EvaluationsFirst {
+    pub(crate) evaluations: FunctionEvaluatorServer<Evaluations>,
+    pub(crate) limit: usize,
+}
+
+#[derive(Clone)]
+pub(crate) struct Front<S> {
+    first: EvaluationsFirst,
+    others: S,
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+impl<S> Layer<S> for EvaluationsFirst {
+    type Service = Front<S>;
+
+    fn layer(&self, others: S) -> Front<S> {
+        Front {
+            first: self.clone(),
+            others,
+        }
+    }
+}
+
+impl<S> Service<Request<Body>> for Front<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answer;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // Evaluations are always ready.
+        self.others.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Answer {
+        if is_evaluation(request.uri().path()) {
+            let answer = self.first.evaluations.call(request);
+            Box::pin(outgoing(answer, self.first.limit))
+        } else {
+            Box::pin(self.others.call(request))
+        }
+    }
+}
+
+/// Whether a call's path, `/service/method`, is of the evaluations' service.
+fn is_evaluation(path: &str) -> bool {
+    let service = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    service.is_some_and(|(service, _)| service == SERVICE_NAME)
+}
+
+async fn outgoing(
+    answer: impl Future<Output = Result<Response<Body>, Infallible>>,
+    limit: usize,
+) -> Result<Response<Body>, Infallible> {
+    let mut response = answer.await?;
+    if let Some(body) = Uncopied::take_from(response.extensions_mut()) {
+        *response.body_mut() = body;
+        return Ok(response);
+    }
+    // The decoder refuses before a handler runs, so its status is in the headers.
+    let refusal = Status::from_header_map(response.headers());
+    Ok(
+        match refusal.and_then(|refusal| in_words(&refusal, limit)) {
+            Some(error) => status::encode(&error).into_http(),
+            None => response,
+        },
+    )
+}
+
+fn in_words(refusal: &Status, limit: usize) -> Option<EvaluationError> {
+    let text = refusal.message();
+    let decoder = match refusal.code() {
+        Code::OutOfRange => text.contains("decoded message length too large"),
+        Code::ResourceExhausted => text.contains("while decompressing message"),
+        _ => false,
+    };
+    if !decoder || !refusal.details().is_empty() {
+        return None;
+    }
+    let size = text
+        .split("found ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    let (told, size) = match size {
+        Some(size) => (format!("{size} bytes"), size),
+        None => ("more, once decompressed,".to_owned(), "unknown"),
+    };
+    let message = format!(
+        "the request is too large: {told} where the limit is {limit} bytes \
+         (raise --max-request-body-size here and in the client)"
+    );
+    let error = EvaluationError::new(Reason::MessageTooLarge, message);
+    Some(error.with("size", size).with("limit", limit.to_string()))
+}
