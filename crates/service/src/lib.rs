@@ -10,6 +10,7 @@
 mod deadline;
 mod evaluations;
 mod front;
+mod gathered;
 mod health;
 mod lifecycle;
 mod listen;

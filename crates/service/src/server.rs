@@ -10,11 +10,12 @@ use runner_proto::{
     runner_status::runner_status_server,
 };
 use tokio::net::TcpListener;
+use tokio_stream::StreamExt;
 use tonic::{codec::CompressionEncoding, transport::server::TcpIncoming};
 
 use crate::{
     Health, Lifecycle, ListenAt, StatusSource, TraceParent, evaluations::Evaluations,
-    front::EvaluationsFirst, lifecycle::Phase, status::Reports,
+    front::EvaluationsFirst, gathered::Gathered, lifecycle::Phase, status::Reports,
 };
 
 /// Clients hold one connection for ever: find out when the other side is gone.
@@ -64,6 +65,7 @@ pub struct Server {
     router: tonic::transport::server::Router<
         tower::layer::util::Stack<EvaluationsFirst, tower::layer::util::Identity>,
     >,
+    is_plaintext: bool,
     lifecycle: Lifecycle,
 }
 
@@ -104,6 +106,13 @@ impl ServerOptions {
             #[cfg(feature = "tls")]
             tls: None,
         }
+    }
+
+    fn is_plaintext(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return self.tls.is_none();
+        #[cfg(not(feature = "tls"))]
+        true
     }
 
     fn builder(self) -> Result<tonic::transport::Server, ServerError> {
@@ -167,6 +176,7 @@ impl Server {
         let status = options.status.clone();
         let status = status.map(|source| Reports::server(source, lifecycle.clone()));
         let has_status = status.is_some();
+        let is_plaintext = options.is_plaintext();
         let reflection = || reflection(has_status);
         let router = options
             .builder()?
@@ -178,6 +188,7 @@ impl Server {
         Ok(Self {
             listener,
             router,
+            is_plaintext,
             lifecycle,
         })
     }
@@ -189,12 +200,14 @@ impl Server {
 
     /// Serves until the lifecycle drains; then accepts nothing, finishes what runs, and returns.
     pub async fn serve(self) -> Result<(), ServerError> {
-        let lifecycle = self.lifecycle;
+        let (lifecycle, is_plaintext) = (self.lifecycle, self.is_plaintext);
         let drain = {
             let lifecycle = lifecycle.clone();
             async move { lifecycle.reached(Phase::Draining).await }
         };
-        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        let incoming = TcpIncoming::from(self.listener)
+            .with_nodelay(Some(true))
+            .map(move |connection| connection.map(|it| Gathered::new(it, is_plaintext)));
         let served = self.router.serve_with_incoming_shutdown(incoming, drain);
         // Connections of clients that never let go do not outlive the grace period.
         let cut_off = async {

@@ -1,0 +1,216 @@
+//! A connection on which an answer leaves as a whole.
+//!
+//! h2 writes a message of some length with what is before it, flushes, and only then writes the
+//! trailers. For the caller that is two packets, to be woken by each, and for us a call to the
+//! system more. A flush that comes with such a message is therefore skipped: another one always
+//! follows, after whatever h2 had to send behind it. Under TLS it is not h2 that writes here, and
+//! everything passes as it comes.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tonic::transport::server::Connected;
+
+/// What is longer goes out as it lies in memory: the copy would cost more than it saves.
+const LONGEST: usize = 16 << 10;
+
+/// A connection, and what is to leave by it.
+#[derive(Debug)]
+pub(crate) struct Gathered<C> {
+    connection: C,
+    is_plaintext: bool,
+    outgoing: BytesMut,
+    /// The last write was a message with something before it.
+    skips_flush: bool,
+}
+
+// === impl Gathered ===
+
+impl<C: AsyncWrite + Unpin> Gathered<C> {
+    pub(crate) fn new(connection: C, is_plaintext: bool) -> Self {
+        Self {
+            connection,
+            is_plaintext,
+            outgoing: BytesMut::new(),
+            skips_flush: false,
+        }
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.outgoing.has_remaining() {
+            let connection = Pin::new(&mut self.connection);
+            match ready!(connection.poll_write(context, &self.outgoing))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                sent => self.outgoing.advance(sent),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<C: AsyncWrite + Unpin> AsyncWrite for Gathered<C> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if !self.is_plaintext {
+            return Pin::new(&mut self.connection).poll_write_vectored(context, pieces);
+        }
+        self.skips_flush = pieces.len() > 1;
+        let length = pieces.iter().map(|piece| piece.len()).sum();
+        if self.outgoing.len() + length > LONGEST {
+            ready!(self.poll_send(context))?;
+        }
+        if length > LONGEST {
+            return Pin::new(&mut self.connection).poll_write_vectored(context, pieces);
+        }
+        for piece in pieces {
+            self.outgoing.extend_from_slice(piece);
+        }
+        Poll::Ready(Ok(length))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if std::mem::take(&mut self.skips_flush) {
+            return Poll::Ready(Ok(()));
+        }
+        ready!(self.poll_send(context))?;
+        Pin::new(&mut self.connection).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_send(context))?;
+        Pin::new(&mut self.connection).poll_shutdown(context)
+    }
+}
+
+impl<C: AsyncRead + Unpin> AsyncRead for Gathered<C> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.connection).poll_read(context, buffer)
+    }
+}
+
+impl<C: Connected> Connected for Gathered<C> {
+    type ConnectInfo = C::ConnectInfo;
+
+    fn connect_info(&self) -> C::ConnectInfo {
+        self.connection.connect_info()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    /// Keeps what it is given, write by write.
+    #[derive(Default)]
+    struct Recorded(Vec<Vec<u8>>);
+
+    impl AsyncWrite for Recorded {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.0.push(bytes.to_vec());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    async fn write<C: AsyncWrite + Unpin>(to: &mut Gathered<C>, pieces: &[&[u8]]) -> usize {
+        let pieces: Vec<_> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        to.write_vectored(&pieces).await.unwrap()
+    }
+
+    async fn flush<C: AsyncWrite + Unpin>(connection: &mut Gathered<C>) {
+        poll_fn(|context| Pin::new(&mut *connection).poll_flush(context))
+            .await
+            .unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_answer_leaves_as_a_whole() {
+        let mut gathered = Gathered::new(Recorded::default(), true);
+        write(&mut gathered, &[b"head", b"message"]).await;
+        flush(&mut gathered).await;
+        write(&mut gathered, &[b"trailers"]).await;
+        flush(&mut gathered).await;
+        assert_eq!(gathered.connection.0, [b"headmessagetrailers".to_vec()]);
+    }
+
+    #[tokio::test]
+    async fn a_message_with_nothing_behind_it_leaves_too() {
+        let mut gathered = Gathered::new(Recorded::default(), true);
+        for message in [&b"first"[..], b"second"] {
+            write(&mut gathered, &[b"head", message]).await;
+            flush(&mut gathered).await;
+            flush(&mut gathered).await;
+        }
+        let sent = [b"headfirst".to_vec(), b"headsecond".to_vec()];
+        assert_eq!(gathered.connection.0, sent);
+    }
+
+    #[tokio::test]
+    async fn what_is_long_is_not_copied_and_stays_in_its_place() {
+        let mut gathered = Gathered::new(Recorded::default(), true);
+        let long = vec![b'x'; LONGEST + 1];
+        write(&mut gathered, &[b"before"]).await;
+        assert_eq!(write(&mut gathered, &[&long]).await, long.len());
+        write(&mut gathered, &[b"after"]).await;
+        gathered.shutdown().await.unwrap();
+        let sent = [b"before".to_vec(), long, b"after".to_vec()];
+        assert_eq!(gathered.connection.0, sent);
+    }
+
+    #[tokio::test]
+    async fn a_slow_connection_loses_nothing() {
+        let (near, mut far) = duplex(1000);
+        let mut gathered = Gathered::new(near, true);
+        let text: Vec<u8> = (0_u8..=250).cycle().take(9 * LONGEST).collect();
+        let sent = text.clone();
+        let sending = tokio::spawn(async move {
+            for piece in sent.chunks(LONGEST / 3) {
+                gathered.write_all(piece).await.unwrap();
+            }
+            gathered.shutdown().await.unwrap();
+        });
+        let mut received = Vec::new();
+        far.read_to_end(&mut received).await.unwrap();
+        sending.await.unwrap();
+        assert_eq!(received, text);
+    }
+}
