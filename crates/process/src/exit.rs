@@ -14,7 +14,7 @@ use tokio::{
     signal::unix::{Signal as SignalStream, SignalKind, signal},
 };
 
-use crate::orphans;
+use crate::{descriptor::register, orphans};
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +189,7 @@ impl Living {
 impl Watch {
     fn new(pid: Pid) -> io::Result<Self> {
         match rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK) {
-            Ok(pidfd) => register(pidfd).map(Self::Pidfd),
+            Ok(pidfd) => register(pidfd, Interest::READABLE).map(Self::Pidfd),
             Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM | rustix::io::Errno::INVAL) => {
                 signal(SignalKind::child()).map(Self::Sigchld)
             }
@@ -210,16 +210,6 @@ impl Watch {
             }
         }
     }
-}
-
-#[expect(
-    unsafe_code,
-    reason = "tokio leaves it to the caller that the descriptor stays open"
-)]
-fn register(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: the `AsyncFd` owns the descriptor, and nothing here closes or replaces it before the
-    // `AsyncFd` is dropped.
-    unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }.map_err(io::Error::from)
 }
 
 /// Peeks: the process stays a zombie, so its pid stays taken.

@@ -8,11 +8,13 @@
 //! It knows programs, bytes and limits. It does not know images, resource lists or gRPC.
 
 mod admission;
+mod descriptor;
 mod engine;
 mod exit;
 mod log;
 mod metrics;
 mod orphans;
+mod output;
 mod process;
 mod program;
 mod scratch;

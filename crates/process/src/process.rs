@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use rustix::io::Errno;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::unix::pipe::{Receiver, Sender},
+    io::AsyncWriteExt,
+    net::unix::pipe::Sender,
     time::{Instant, timeout},
 };
 
@@ -20,6 +20,7 @@ use crate::{
     Exit, Program, StartError, Surroundings,
     exit::Leader,
     log::Log,
+    output::Output,
     program::prefer_for_oom,
     scratch::{Scratch, ScratchRoot},
 };
@@ -39,19 +40,19 @@ const PIPE_SIZE: usize = 64 << 10;
 /// The most that an unprivileged process may ask for.
 const MAX_PIPE_SIZE: usize = 1 << 20;
 
-const READ_SIZE: usize = 16 << 10;
+/// A function that gets no more than this will hardly write more than a pipe holds.
+const SHORT: usize = PIPE_SIZE / 4;
 
-/// With less room than this, a buffer grows before it is read into. More would have the few lines
-/// after an output that is as long as expected copy all of it to a larger place.
-const LEAST_ROOM: usize = 4 << 10;
+/// For so long nobody listens to what a function writes; one that fills its pipe waits for it.
+const HUSH: Duration = Duration::from_millis(10);
 
 /// A process that was started and waits for its input.
 pub(crate) struct Process {
     // Fields are dropped in this order: the process goes before its directory does.
     leader: Leader,
     stdin: OwnedFd,
-    stdout: Receiver,
-    stderr: Receiver,
+    stdout: Output,
+    stderr: Output,
     _scratch: Option<Scratch>,
 }
 
@@ -60,8 +61,8 @@ pub(crate) struct Running {
     // Dropped in this order, too.
     leader: Leader,
     unsent: Option<Unsent>,
-    stdout: Receiver,
-    stderr: Receiver,
+    stdout: Output,
+    stderr: Output,
     /// An output is about as long as its input.
     expected: usize,
     _scratch: Option<Scratch>,
@@ -93,6 +94,12 @@ pub(crate) enum Stopped {
     Io(io::Error),
 }
 
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
 // === impl Process ===
 
 impl Process {
@@ -114,8 +121,8 @@ impl Process {
         Ok(Self {
             leader,
             stdin: started.stdin,
-            stdout: Receiver::from_owned_fd_unchecked(started.stdout)?,
-            stderr: Receiver::from_owned_fd_unchecked(started.stderr)?,
+            stdout: Output::new(started.stdout)?,
+            stderr: Output::new(started.stderr)?,
             _scratch: scratch,
         })
     }
@@ -156,23 +163,25 @@ impl Running {
         let Self {
             mut leader,
             unsent,
-            mut stdout,
-            mut stderr,
+            stdout,
+            stderr,
             expected,
             _scratch,
         } = self;
-        // One allocation instead of a series of growing ones.
-        let mut output = BytesMut::with_capacity(bounds.stdout.min(expected + READ_SIZE));
+        let mut output = Output::buffer(bounds.stdout.min(expected));
         let mut log = Log::new(bounds.stderr);
         let in_time = {
+            let is_short = unsent.is_none() && expected <= SHORT;
             let mut fed = pin!(send(unsent));
-            let mut drained = pin!(drain(
-                &mut stdout,
-                &mut output,
-                bounds.stdout,
-                &mut stderr,
-                &mut log
-            ));
+            let mut drained = pin!(async {
+                if is_short {
+                    let ends = async { tokio::try_join!(stdout.closed(), stderr.closed()) };
+                    if let Ok(ended) = timeout(HUSH, ends).await {
+                        ended?;
+                    }
+                }
+                drain(stdout, &mut output, bounds.stdout, stderr, &mut log).await
+            });
             let mut late = pin!(tokio::time::sleep_until(deadline));
             let mut long = pin!(tokio::time::sleep(LONG));
             let (mut is_fed, mut is_drained, mut is_long) = (false, false, false);
@@ -189,7 +198,7 @@ impl Running {
                         }
                     }
                     ended = leader.exited(), if is_drained || is_long => {
-                        ended.map_err(Stopped::Io)?;
+                        ended?;
                         break true;
                     }
                     () = &mut long, if !is_long => {
@@ -222,9 +231,9 @@ impl Running {
                 stderr: log.into_bytes(),
             });
         }
-        let exit = leader.reap().map_err(Stopped::Io)?;
+        let exit = leader.reap()?;
         Ok(Ended {
-            stdout: output.freeze(),
+            stdout: Bytes::from(output),
             stderr: log.into_bytes(),
             exit,
         })
@@ -254,33 +263,24 @@ async fn send(unsent: Option<Unsent>) {
 }
 
 async fn drain(
-    stdout: &mut Receiver,
-    output: &mut BytesMut,
+    stdout: Output,
+    output: &mut Vec<u8>,
     limit: usize,
-    stderr: &mut Receiver,
+    stderr: Output,
     log: &mut Log,
 ) -> Result<(), Stopped> {
-    let output = async {
-        loop {
-            if output.capacity() - output.len() < LEAST_ROOM {
-                output.reserve(READ_SIZE);
-            }
-            if stdout.read_buf(output).await.map_err(Stopped::Io)? == 0 {
-                return Ok(());
-            }
-            if output.len() > limit {
-                return Err(Stopped::OutputTooLarge);
-            }
-        }
-    };
-    let log = async {
-        let mut chunk = Vec::with_capacity(READ_SIZE);
-        while stderr.read_buf(&mut chunk).await.map_err(Stopped::Io)? > 0 {
-            log.push(&chunk);
-            chunk.clear();
+    let output = stdout.drain(output, |output| {
+        if output.len() > limit {
+            return Err(Stopped::OutputTooLarge);
         }
         Ok(())
-    };
+    });
+    let mut chunk = Vec::new();
+    let log = stderr.drain(&mut chunk, |chunk| {
+        log.push(chunk);
+        chunk.clear();
+        Ok(())
+    });
     tokio::try_join!(output, log).map(|_| ())
 }
 
