@@ -21,6 +21,9 @@ use crate::{
 /// How much of everything.
 #[derive(Clone, Copy, Debug)]
 struct Effort {
+    /// Runners that are started one after the other to share the turns: what a call takes differs
+    /// a little from one process of them to the next.
+    runners: usize,
     /// Turns of floor and ours.
     rounds: usize,
     /// Calls in each turn.
@@ -33,7 +36,13 @@ struct Effort {
     many_calls: usize,
 }
 
-/// A function at both runners: with processes that wait for their call, and without.
+/// The exec runtime with processes that wait for their call, and without.
+struct Runners {
+    standby: Runner,
+    plain: Runner,
+}
+
+/// A function at both runners.
 struct Measured<'a> {
     function: Function,
     functions: &'a Functions,
@@ -47,6 +56,7 @@ impl Effort {
     fn of(options: &Options) -> Self {
         if options.quick {
             Self {
+                runners: 2,
                 rounds: 4,
                 calls: 15,
                 long_rounds: 1,
@@ -55,6 +65,7 @@ impl Effort {
             }
         } else {
             Self {
+                runners: 4,
                 rounds: 12,
                 calls: 25,
                 long_rounds: 3,
@@ -91,26 +102,19 @@ pub(crate) async fn measure(
     Ok(())
 }
 
-/// The exec runtime: every function, with processes that wait for their call, and without.
+/// Every function by the exec runtime.
 async fn exec(
     effort: Effort,
     wanted: impl Fn(&str) -> bool,
     functions: &Functions,
     table: &mut Table,
 ) -> Result<()> {
-    let standby = Runner::start(functions, 1)?;
-    let plain = Runner::start(functions, 0)?;
     for function in Function::ALL {
-        let measured = Measured {
-            function,
-            functions,
-            standby: Client::connect(standby.address(), function).await?,
-            plain: Client::connect(plain.address(), function).await?,
-        };
-        measured.agrees().await?;
         if wanted("latency") {
-            latency::measure(&measured, effort, table).await?;
+            latency::measure(function, functions, effort, table).await?;
         }
+        let runners = Runners::start(functions)?;
+        let measured = runners.measured(function, functions).await?;
         if wanted("throughput") {
             throughput::measure(&measured, "", effort, table).await?;
         }
@@ -119,6 +123,32 @@ async fn exec(
         }
     }
     Ok(())
+}
+
+// === impl Runners ===
+
+impl Runners {
+    fn start(functions: &Functions) -> Result<Self> {
+        Ok(Self {
+            standby: Runner::start(functions, 1)?,
+            plain: Runner::start(functions, 0)?,
+        })
+    }
+
+    async fn measured<'a>(
+        &self,
+        function: Function,
+        functions: &'a Functions,
+    ) -> Result<Measured<'a>> {
+        let measured = Measured {
+            function,
+            functions,
+            standby: Client::connect(self.standby.address(), function).await?,
+            plain: Client::connect(self.plain.address(), function).await?,
+        };
+        measured.agrees().await?;
+        Ok(measured)
+    }
 }
 
 // === impl Measured ===
@@ -138,8 +168,8 @@ impl Measured<'_> {
         }
         Ok(())
     }
+}
 
-    fn row_name(&self, what: &str) -> String {
-        format!("{}, {what}", self.function.name())
-    }
+fn row_name(function: Function, what: &str) -> String {
+    format!("{}, {what}", function.name())
 }

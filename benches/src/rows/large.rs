@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Effort, Measured};
+use super::{Effort, Measured, row_name};
 use crate::{
     floor,
     functions::Function,
@@ -38,7 +38,7 @@ pub(super) async fn measure(
         }
     }
     table.push(Row {
-        name: measured.row_name("a list of 5 MB"),
+        name: row_name(measured.function, "a list of 5 MB"),
         floor: Some(Quantity::Time(raw.median())),
         ours: Quantity::Time(ours.median()),
         goal: match measured.function {

@@ -5,11 +5,11 @@ use std::time::Duration;
 use anyhow::Result;
 use bytes::Bytes;
 
-use super::{Effort, Measured};
+use super::{Effort, Measured, Runners, row_name};
 use crate::{
     client::Client,
     floor,
-    functions::Function,
+    functions::{Function, Functions},
     list,
     samples::Samples,
     table::{Goal, Quantity, Row, Table},
@@ -24,6 +24,10 @@ const OVER_FLOOR: Duration = Duration::from_micros(400);
 /// The most that a trivial function may cost over the floor.
 const OWN_COST: Duration = Duration::from_micros(500);
 
+/// Calls that follow each other closely take little time, and the difference to the floor that a goal
+/// is about is small: so many times the turns.
+const CLOSER: usize = 4;
+
 /// Times of the floor and of some clients at one pace, measured in turns.
 pub(super) struct Turns<const CLIENTS: usize> {
     pub(super) floor: Samples,
@@ -31,17 +35,41 @@ pub(super) struct Turns<const CLIENTS: usize> {
 }
 
 pub(super) async fn measure(
-    measured: &Measured<'_>,
+    function: Function,
+    functions: &Functions,
     effort: Effort,
     table: &mut Table,
 ) -> Result<()> {
-    let one = list::of_items(1);
-    let clients = [&measured.standby, &measured.plain];
-    let apart = Turns::take(measured, clients, &one, APART, effort).await?;
-    let back_to_back = Turns::take(measured, clients, &one, Duration::ZERO, effort).await?;
+    let [one, hundred] = [1, 100].map(list::of_items);
+    let (mut apart, mut back_to_back) = (Turns::default(), Turns::default());
+    let mut large = Turns::default();
+    let few = Effort {
+        rounds: effort.rounds / effort.runners,
+        ..effort
+    };
+    let many = Effort {
+        rounds: match function {
+            Function::Python => few.rounds,
+            Function::Go | Function::Cat => few.rounds * CLOSER,
+        },
+        ..effort
+    };
+    for _ in 0..effort.runners {
+        let runners = Runners::start(functions)?;
+        let measured = runners.measured(function, functions).await?;
+        let clients = [&measured.standby, &measured.plain];
+        apart.take(&measured, clients, &one, APART, few).await?;
+        back_to_back
+            .take(&measured, clients, &one, Duration::ZERO, many)
+            .await?;
+        if function != Function::Cat {
+            let clients = [&measured.standby];
+            large.take(&measured, clients, &hundred, APART, few).await?;
+        }
+    }
     let mut push = |what: &str, floor: &Samples, ours: &Samples, goal| {
         table.push(Row {
-            name: measured.row_name(what),
+            name: row_name(function, what),
             floor: Some(Quantity::Time(floor.median())),
             ours: Quantity::Time(ours.median()),
             goal,
@@ -51,11 +79,11 @@ pub(super) async fn measure(
     let [standby, plain] = &back_to_back.ours;
     let off = "1 item, standby off, back to back";
     // What we add is lost in the noise of a function that takes long to start.
-    let off_goal = match measured.function {
+    let off_goal = match function {
         Function::Python => Goal::Known,
         Function::Go | Function::Cat => Goal::Over(OVER_FLOOR),
     };
-    if measured.function == Function::Cat {
+    if function == Function::Cat {
         // Its own cost is none: what is over the floor is ours.
         push(off, &back_to_back.floor, plain, Goal::Over(OWN_COST));
         push(
@@ -85,12 +113,10 @@ pub(super) async fn measure(
         plain_apart,
         Goal::Known,
     );
-    let hundred = list::of_items(100);
-    let hundred = Turns::take(measured, [&measured.standby], &hundred, APART, effort).await?;
     push(
         "100 items, standby, 20 ms apart",
-        &hundred.floor,
-        &hundred.ours[0],
+        &large.floor,
+        &large.ours[0],
         Goal::Known,
     );
     Ok(())
@@ -98,21 +124,27 @@ pub(super) async fn measure(
 
 // === impl Turns ===
 
+impl<const CLIENTS: usize> Default for Turns<CLIENTS> {
+    fn default() -> Self {
+        Self {
+            floor: Samples::default(),
+            ours: std::array::from_fn(|_| Samples::default()),
+        }
+    }
+}
+
 impl<const CLIENTS: usize> Turns<CLIENTS> {
     pub(super) async fn take(
+        &mut self,
         measured: &Measured<'_>,
         clients: [&Client; CLIENTS],
         list: &Bytes,
         pause: Duration,
         effort: Effort,
-    ) -> Result<Self> {
+    ) -> Result<()> {
         let program = measured.functions.path(measured.function);
         let lines: Result<Vec<_>> = clients.iter().map(|client| client.line(list)).collect();
         let mut lines = lines?;
-        let mut turns = Self {
-            floor: Samples::default(),
-            ours: std::array::from_fn(|_| Samples::default()),
-        };
         for round in 0..effort.rounds {
             // The floor's turn comes first or last, and the last client's last or first, so that
             // both follow the same.
@@ -123,8 +155,8 @@ impl<const CLIENTS: usize> Turns<CLIENTS> {
                 for call in 0..=effort.calls {
                     rest(pause).await;
                     let (samples, time) = match whose.checked_sub(1) {
-                        None => (&mut turns.floor, floor::time(&program, list)?),
-                        Some(it) => (&mut turns.ours[it], lines[it].time()?),
+                        None => (&mut self.floor, floor::time(&program, list)?),
+                        Some(it) => (&mut self.ours[it], lines[it].time()?),
                     };
                     // The first pays for what the turn before has left behind.
                     if call > 0 {
@@ -133,7 +165,7 @@ impl<const CLIENTS: usize> Turns<CLIENTS> {
                 }
             }
         }
-        Ok(turns)
+        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     Effort, Measured,
     latency::{APART, Turns},
     memory::peak_of,
-    throughput,
+    row_name, throughput,
 };
 use crate::{
     client::Client,
@@ -77,9 +77,14 @@ async fn warm(
             plain: client.clone(),
         };
         measured.agrees().await?;
-        let apart = Turns::take(&measured, [&client], &one, APART, effort).await?;
+        let (mut apart, mut close) = (Turns::default(), Turns::default());
+        apart
+            .take(&measured, [&client], &one, APART, effort)
+            .await?;
         let before = cluster.requests();
-        let close = Turns::take(&measured, [&client], &one, Duration::ZERO, effort).await?;
+        close
+            .take(&measured, [&client], &one, Duration::ZERO, effort)
+            .await?;
         let requests = cluster.requests() - before;
         let (apart_goal, close_goal) = match function {
             Function::Cat => (Goal::Known, Goal::Over(OWN_COST)),
@@ -90,7 +95,7 @@ async fn warm(
             ("pod, 1 item, back to back", close, close_goal),
         ] {
             table.push(Row {
-                name: measured.row_name(what),
+                name: row_name(function, what),
                 floor: Some(Quantity::Time(turns.floor.median())),
                 ours: Quantity::Time(turns.ours[0].median()),
                 goal,
@@ -98,7 +103,7 @@ async fn warm(
         }
         let calls = effort.rounds * effort.calls;
         table.push(Row {
-            name: measured.row_name(&format!("pod, API requests in {calls} calls")),
+            name: row_name(function, &format!("pod, API requests in {calls} calls")),
             floor: None,
             ours: Quantity::Count(requests),
             goal: Goal::None,

@@ -4,7 +4,7 @@ use std::{thread::available_parallelism, time::Duration};
 
 use anyhow::Result;
 
-use super::{Effort, Measured};
+use super::{Effort, Measured, row_name};
 use crate::{
     floor,
     functions::Function,
@@ -44,13 +44,19 @@ pub(super) async fn measure(
         Function::Go | Function::Python => goal,
     };
     table.push(Row {
-        name: measured.row_name(&format!("{way}64 callers (floor: {cores} at a time)")),
+        name: row_name(
+            measured.function,
+            &format!("{way}64 callers (floor: {cores} at a time)"),
+        ),
         floor: Some(Quantity::Rate(raw)),
         ours: Quantity::Rate(ours),
         goal: goals(Goal::AtLeast(0.9)),
     });
     table.push(Row {
-        name: measured.row_name(&format!("{way}64 callers, p99 (floor: 64 / throughput)")),
+        name: row_name(
+            measured.function,
+            &format!("{way}64 callers, p99 (floor: 64 / throughput)"),
+        ),
         floor: Some(Quantity::Time(fair)),
         ours: Quantity::Time(slowest),
         goal: goals(Goal::AtMost(1.3)),
