@@ -160,13 +160,14 @@ impl Running {
         bounds: Bounds,
         deadline: Instant,
     ) -> Result<Ended, Stopped> {
+        // Dropped from the last to the first.
         let Self {
+            _scratch,
             mut leader,
             unsent,
             stdout,
             stderr,
             expected,
-            _scratch,
         } = self;
         let mut output = Output::buffer(bounds.stdout.min(expected));
         let mut log = Log::new(bounds.stderr);

@@ -46,6 +46,16 @@ fn what_goes_in_comes_out_whatever_its_size() {
 }
 
 #[test]
+fn one_that_makes_much_of_little_is_heard_out() {
+    let script = "cat >&2; head -c 500000 /dev/zero >&2; head -c 500000 /dev/zero; echo end";
+    evaluate(script, input(10), 10, |end| {
+        let end = end.unwrap();
+        assert_eq!(end.stdout.len(), 500_004);
+        assert!(end.stderr.starts_with(b"xxxxxxxxxx\0"));
+    });
+}
+
+#[test]
 fn one_that_never_reads_its_input_ends_as_it_likes() {
     evaluate(
         "echo done; exec 0</dev/null; exit 3",
