@@ -176,10 +176,7 @@ impl Running {
             let mut fed = pin!(send(unsent));
             let mut drained = pin!(async {
                 if is_short {
-                    let ends = async { tokio::try_join!(stdout.closed(), stderr.closed()) };
-                    if let Ok(ended) = timeout(HUSH, ends).await {
-                        ended?;
-                    }
+                    hush(&stdout, &stderr).await?;
                 }
                 drain(stdout, &mut output, bounds.stdout, stderr, &mut log).await
             });
@@ -260,6 +257,15 @@ async fn send(unsent: Option<Unsent>) {
         && let Ok(mut stdin) = Sender::from_owned_fd_unchecked(stdin)
     {
         let _ = stdin.write_all(&rest).await;
+    }
+}
+
+/// Waits until all has been written, but not for long.
+async fn hush(stdout: &Output, stderr: &Output) -> io::Result<()> {
+    let ends = async { tokio::try_join!(stdout.closed(), stderr.closed()) };
+    match timeout(HUSH, ends).await {
+        Ok(ended) => ended.map(|_| ()),
+        Err(_) => Ok(()),
     }
 }
 
