@@ -223,6 +223,8 @@ fn failed(status: &Status, deadline: Instant) -> Failed {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn later() -> Instant {
@@ -252,6 +254,14 @@ mod tests {
             failed(&Status::unknown("transport error"), later()),
             Failed::Lost(_)
         ));
+    }
+
+    #[test]
+    fn a_goodbye_that_came_before_the_answer_is_a_lost_pod() {
+        // The code that the client has for a call which the pod's end of the connection left alone.
+        let mut goodbye = Status::internal("h2 protocol error");
+        goodbye.set_source(Arc::new(std::io::Error::other("GOAWAY")));
+        assert!(matches!(failed(&goodbye, later()), Failed::Lost(_)));
     }
 
     #[test]
