@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use runner_config::{Configuration, FileOptions, Progress};
+use runner_config::{Configuration, FileOptions, Progress, Wanted};
 use runner_core::{Evaluator, Runtime};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
 use runner_runtimes::{Chain, Exec, Local, Pod, Wording};
@@ -68,9 +68,9 @@ async fn serve_observed(flags: Flags) -> Result<()> {
         .drain_on_signals(flags.server.drain_timeout, runner_process::end_all)
         .context("cannot watch for signals")?;
 
-    let configuration = Configuration::load(files(&flags))?;
-    let _reload = configuration.spawn_reload()?;
     let enabled = Enabled::by(&flags.server.disable_runtimes);
+    let configuration = Configuration::load(files(&flags, enabled))?;
+    let _reload = configuration.spawn_reload()?;
     let cluster = if enabled.pod {
         Some(Cluster::join(&flags, &configuration).await?)
     } else {
@@ -96,19 +96,25 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     Ok(())
 }
 
-fn files(flags: &Flags) -> FileOptions {
+/// The file of a disabled runtime is not read: what is wrong with it is nobody's problem.
+fn files(flags: &Flags, enabled: Enabled) -> FileOptions {
+    let wanted = |by_runtime: bool, given: &Option<PathBuf>| match given {
+        _ if !by_runtime => Wanted::No,
+        Some(_) => Wanted::Required,
+        None => Wanted::IfThere,
+    };
     let or_default = |given: &Option<PathBuf>, default: &str| {
         given.clone().unwrap_or_else(|| PathBuf::from(default))
     };
     FileOptions {
         functions_dir: flags.exec.functions.clone(),
         config: or_default(&flags.exec.config, "./config.yaml"),
-        config_required: flags.exec.config.is_some(),
+        config_wanted: wanted(enabled.exec, &flags.exec.config),
         pod_cache_config: or_default(
             &flags.pod.pod_cache_config,
             "/pod-cache-config/pod-cache-config.yaml",
         ),
-        pod_cache_required: flags.pod.pod_cache_config.is_some(),
+        pod_cache_wanted: wanted(enabled.pod, &flags.pod.pod_cache_config),
         default_prefix: flags.server.default_image_prefix.clone(),
     }
 }

@@ -6,7 +6,7 @@ use std::{io::Write, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use runner_config::{
-    Binaries, ClusterOptions, ConnectError, FileOptions, ListError, Listed, Table, connect,
+    Binaries, ClusterOptions, ConnectError, FileOptions, ListError, Listed, Table, Wanted, connect,
     list_objects,
 };
 
@@ -109,14 +109,16 @@ impl Functions {
     }
 
     fn files(&self) -> FileOptions {
-        // A file that was not given is not looked for.
-        let nowhere = || PathBuf::from("/nonexistent");
+        let wanted = |file: &Option<PathBuf>| match file {
+            Some(_) => Wanted::Required,
+            None => Wanted::No,
+        };
         FileOptions {
             functions_dir: self.functions.clone().unwrap_or_else(|| PathBuf::from("/")),
-            config: self.config.clone().unwrap_or_else(nowhere),
-            config_required: self.config.is_some(),
-            pod_cache_config: self.pod_cache_config.clone().unwrap_or_else(nowhere),
-            pod_cache_required: self.pod_cache_config.is_some(),
+            config: self.config.clone().unwrap_or_default(),
+            config_wanted: wanted(&self.config),
+            pod_cache_config: self.pod_cache_config.clone().unwrap_or_default(),
+            pod_cache_wanted: wanted(&self.pod_cache_config),
             default_prefix: self.default_image_prefix.clone(),
         }
     }

@@ -8,7 +8,7 @@ use std::{hint::black_box, path::PathBuf};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use runner_config::{
     Age, Binaries, BinaryDeclaration, Configuration, Declaration, FileOptions, PodDeclaration,
-    PodSettings, Source, Table,
+    PodSettings, Source, Table, Wanted,
 };
 use runner_core::{ImageReference, TagConstraint};
 
@@ -19,9 +19,9 @@ fn options() -> FileOptions {
     FileOptions {
         functions_dir: PathBuf::from("/nonexistent/functions"),
         config: PathBuf::from("/nonexistent/config.yaml"),
-        config_required: false,
+        config_wanted: Wanted::IfThere,
         pod_cache_config: PathBuf::from("/nonexistent/pod-cache-config.yaml"),
-        pod_cache_required: false,
+        pod_cache_wanted: Wanted::IfThere,
         default_prefix: PREFIX.to_owned(),
     }
 }

@@ -15,29 +15,42 @@ mod yaml;
 pub(crate) use exec::ExecEntry;
 pub(crate) use pod_cache::PodCacheEntry;
 
-/// Where the files are, and whether they must exist.
+/// Where the files are, and which of them matter.
 #[derive(Clone, Debug)]
 pub struct FileOptions {
     /// The directory of cached executables.
     pub functions_dir: PathBuf,
     /// The exec runtime's file.
     pub config: PathBuf,
-    /// Whether the exec runtime's file was asked for; the default path may be empty.
-    pub config_required: bool,
+    /// Whether the exec runtime's file is wanted.
+    pub config_wanted: Wanted,
     /// The pod runtime's file.
     pub pod_cache_config: PathBuf,
-    /// Whether the pod runtime's file was asked for; the default path may be empty.
-    pub pod_cache_required: bool,
+    /// Whether the pod runtime's file is wanted.
+    pub pod_cache_wanted: Wanted,
     /// Where bare image names come from.
     pub default_prefix: String,
+}
+
+/// Whether a file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nobody needs what it says.
+    No,
+    /// Missing, it is as good as an empty one.
+    IfThere,
+    /// Somebody asked for it: it must exist.
+    Required,
 }
 
 /// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It cannot be opened or read.
-    #[error("cannot read {}: {error}", file.display())]
+    #[error("cannot read {} ({flag}): {error}", file.display())]
     Read {
+        /// What says where the file is.
+        flag: &'static str,
         /// The file as it was given.
         file: PathBuf,
         /// What the system says.
@@ -106,16 +119,22 @@ impl FileOptions {
         }
     }
 
-    /// The file's text; `None` where a file that need not exist does not.
+    /// The file's text; `None` where it is not wanted, or need not exist and does not.
     pub(crate) fn read(&self, file: File) -> Result<Option<String>, ConfigError> {
-        let required = match file {
-            File::Config => self.config_required,
-            File::PodCache => self.pod_cache_required,
+        let (wanted, flag) = match file {
+            File::Config => (self.config_wanted, "--config"),
+            File::PodCache => (self.pod_cache_wanted, "--pod-cache-config"),
         };
+        if wanted == Wanted::No {
+            return Ok(None);
+        }
         match std::fs::read_to_string(self.path(file)) {
             Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !required => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && wanted == Wanted::IfThere => {
+                Ok(None)
+            }
             Err(error) => Err(ConfigError::Read {
+                flag,
                 file: self.path(file).to_owned(),
                 error,
             }),

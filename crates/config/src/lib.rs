@@ -29,7 +29,7 @@ pub use client::{ClusterOptions, ConnectError, connect};
 pub use configuration::{Configuration, Reload, ReloadError};
 pub use declaration::{Age, BinaryDeclaration, Declaration, PodDeclaration};
 pub use duration::{BadDuration, parse_duration};
-pub use files::{ConfigError, FileOptions};
+pub use files::{ConfigError, FileOptions, Wanted};
 pub use problem::{Problem, Severity, Source};
 pub use reconcile::{Follow, ListError, Listed, Progress, declaration, list_objects};
 pub use settings::PodSettings;

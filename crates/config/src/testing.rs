@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::{
     Age, Binaries, BinaryDeclaration, Configuration, Declaration, FileOptions, PodDeclaration,
-    PodSettings, Source, Table, table::Inputs,
+    PodSettings, Source, Table, Wanted, table::Inputs,
 };
 
 pub(crate) const DEFAULT_PREFIX: &str = "ghcr.io/default/catalog";
@@ -141,9 +141,9 @@ impl Fixture {
         FileOptions {
             functions_dir: self.path("functions"),
             config: self.path("config.yaml"),
-            config_required: false,
+            config_wanted: Wanted::IfThere,
             pod_cache_config: self.path("pod-cache-config.yaml"),
-            pod_cache_required: false,
+            pod_cache_wanted: Wanted::IfThere,
             default_prefix: DEFAULT_PREFIX.to_owned(),
         }
     }

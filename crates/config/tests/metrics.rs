@@ -8,7 +8,7 @@ use opentelemetry_sdk::metrics::{
     InMemoryMetricExporter, PeriodicReader, SdkMeterProvider,
     data::{AggregatedMetrics, MetricData},
 };
-use runner_config::{Configuration, FileOptions};
+use runner_config::{Configuration, FileOptions, Wanted};
 
 /// The latest value of every series, as `name{label=value,…}`.
 fn scrape(provider: &SdkMeterProvider, exporter: &InMemoryMetricExporter) -> BTreeMap<String, u64> {
@@ -59,9 +59,9 @@ async fn reloads_and_problems_are_counted() {
     let configuration = Configuration::load(FileOptions {
         functions_dir: directory.path().to_owned(),
         config: config.clone(),
-        config_required: true,
+        config_wanted: Wanted::Required,
         pod_cache_config: PathBuf::from("/nonexistent/pod-cache-config.yaml"),
-        pod_cache_required: false,
+        pod_cache_wanted: Wanted::IfThere,
         default_prefix: "ghcr.io/x".to_owned(),
     })
     .unwrap();

@@ -26,7 +26,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use runner_config::{
-    Configuration, FileOptions, Follow, Progress, Table,
+    Configuration, FileOptions, Follow, Progress, Table, Wanted,
     objects::{FunctionConfig, ServiceTemplate},
 };
 use runner_core::ImageReference;
@@ -57,9 +57,9 @@ impl Following {
         let configuration = Configuration::load(FileOptions {
             functions_dir: directory.path().to_owned(),
             config: PathBuf::from("/nonexistent"),
-            config_required: false,
+            config_wanted: Wanted::IfThere,
             pod_cache_config: PathBuf::from("/nonexistent"),
-            pod_cache_required: false,
+            pod_cache_wanted: Wanted::IfThere,
             default_prefix: PREFIX.to_owned(),
         })
         .unwrap();

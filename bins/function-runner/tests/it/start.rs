@@ -157,6 +157,17 @@ async fn with_every_runtime_disabled_it_starts_warns_and_finds_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_file_of_a_disabled_runtime_stops_nobody() {
+    let runner = Setup::with("cat", "cat")
+        .flag("--disable-runtimes=exec,pod")
+        .flag("--functions=/no/such/directory")
+        .flag("--pod-cache-config=/no/such/file")
+        .start()
+        .await;
+    runner.logged("no runtime is enabled").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_runtime_name_is_a_warning() {
     let runner = Setup::with("cat", "cat")
         .flag("--disable-runtimes=wasm, pod")

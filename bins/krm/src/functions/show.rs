@@ -179,7 +179,7 @@ fn problems(table: &Table, objects: &[Listed]) -> Vec<Problem> {
 #[cfg(test)]
 mod tests {
     use runner_config::{
-        Age, Binaries, BinaryDeclaration, Declaration, FileOptions, PodDeclaration, Source,
+        Age, Binaries, BinaryDeclaration, Declaration, FileOptions, PodDeclaration, Source, Wanted,
     };
 
     use super::*;
@@ -221,9 +221,9 @@ mod tests {
         let options = FileOptions {
             functions_dir: "/functions".into(),
             config: "/nonexistent".into(),
-            config_required: false,
+            config_wanted: Wanted::IfThere,
             pod_cache_config: "/nonexistent".into(),
-            pod_cache_required: false,
+            pod_cache_wanted: Wanted::IfThere,
             default_prefix: "ghcr.io/default".to_owned(),
         };
         let declarations = objects.iter().map(|object| object.declaration.clone());

@@ -4,7 +4,7 @@ use rstest::rstest;
 use runner_core::ImageReference;
 
 use super::*;
-use crate::testing::*;
+use crate::{Wanted, testing::*};
 
 const GOOD: &str = "functions: [{function: fn, images: ['fn:v1']}]";
 
@@ -36,18 +36,29 @@ fn files_that_need_not_exist_may_be_missing() {
 }
 
 #[rstest]
-#[case::config("config.yaml")]
-#[case::pod_cache("pod-cache-config.yaml")]
-fn files_that_were_asked_for_must_exist(#[case] name: &str) {
+#[case::config("config.yaml", "--config")]
+#[case::pod_cache("pod-cache-config.yaml", "--pod-cache-config")]
+fn files_that_were_asked_for_must_exist(#[case] name: &str, #[case] flag: &str) {
     let fixture = Fixture::new();
     let mut options = fixture.options();
-    options.config_required = name == "config.yaml";
-    options.pod_cache_required = !options.config_required;
+    match flag {
+        "--config" => options.config_wanted = Wanted::Required,
+        _ => options.pod_cache_wanted = Wanted::Required,
+    }
     let error = Configuration::load(options).unwrap_err().to_string();
     assert!(
-        error.starts_with("cannot read ") && error.contains(name),
+        error.starts_with("cannot read ") && error.contains(&format!("{name} ({flag}): ")),
         "{error}"
     );
+}
+
+#[test]
+fn files_that_nobody_wants_are_not_read() {
+    let fixture = Fixture::new().config("functions: [").pod_cache("- [");
+    let mut options = fixture.options();
+    options.config_wanted = Wanted::No;
+    options.pod_cache_wanted = Wanted::No;
+    assert!(Configuration::load(options).unwrap().table().is_empty());
 }
 
 #[test]
