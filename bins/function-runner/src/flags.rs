@@ -93,7 +93,7 @@ pub(crate) struct ExecFlags {
     /// Processes kept ready for each function in use; 0 turns it off
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) standby: usize,
-    /// Function processes at once; 0: twice as many as there are cores
+    /// Function processes at once; 0: two a core, or one that computes for long
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) max_parallel_executions: usize,
     /// Evaluations that may wait for a process; more are refused

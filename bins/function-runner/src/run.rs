@@ -170,10 +170,7 @@ fn runtimes(
 
 fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
     let engine = Engine::new(&EngineOptions {
-        parallel: match flags.exec.max_parallel_executions {
-            0 => Admission::busy_cores(),
-            given => given,
-        },
+        parallel: flags.exec.max_parallel_executions,
         max_waiting: flags.exec.max_queued_executions,
         standby: flags.exec.standby,
         limits: Limits {

@@ -14,7 +14,8 @@ Flags (one dash or two, '=' or a space before the value):
   --max-request-body-size N  largest message in bytes, both ways (default 6291456)
   --verbosity N              how much to log, 0 to 5 (default 2)
   --standby N                processes kept ready; 0 turns it off (default 1)
-  --max-parallel N           processes at once; 0: twice as many as cores (default 0)
+  --max-parallel N           processes at once; 0: two a core, or one that computes
+                             for long (default 0)
   --function-timeout N       seconds an evaluation may take whose caller gives no deadline (default 300)
   --drain-timeout N          seconds running evaluations may go on after SIGTERM (default 25)
   --help, --version

@@ -3,7 +3,7 @@
 use std::{process::ExitCode, sync::Arc};
 
 use runner_core::{Evaluation, EvaluationFuture, Evaluator};
-use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans, Program};
+use runner_process::{Engine, EngineOptions, Limits, Orphans, Program};
 use runner_runtimes::{Local, Wording};
 use runner_service::{Lifecycle, ListenAt, Server, ServerOptions};
 use runner_telemetry::{LogFormat, LogOptions, propagation};
@@ -86,10 +86,7 @@ async fn serve_observed(flags: Flags, program: Program) -> Result<(), String> {
 impl Wrapped {
     fn new(flags: &Flags, program: Program) -> Self {
         let engine = Engine::new(&EngineOptions {
-            parallel: match flags.max_parallel {
-                0 => Admission::busy_cores(),
-                given => given,
-            },
+            parallel: flags.max_parallel,
             max_waiting: MAX_WAITING,
             standby: flags.standby,
             limits: Limits {

@@ -12,6 +12,7 @@ use tracing::{Instrument, debug_span};
 use crate::{
     Admission, Exit, Program, StartError,
     admission::{Full, PATIENCE, Place},
+    loads::Loads,
     metrics,
     process::{Bounds, Process, ProcessStartError, Stopped},
     scratch::ScratchRoot,
@@ -23,7 +24,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// What an engine may use.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Processes at once.
+    /// Processes at once; 0: as many as keep the cores busy.
     pub parallel: usize,
     /// Evaluations that may wait for a place.
     pub max_waiting: usize,
@@ -48,6 +49,7 @@ pub struct Engine(Arc<Inner>);
 
 struct Inner {
     admission: Admission,
+    loads: Loads,
     standby: Standby,
     scratches: ScratchRoot,
     bounds: Bounds,
@@ -105,6 +107,7 @@ impl Engine {
     pub fn new(options: &EngineOptions) -> Self {
         let inner = Arc::new(Inner {
             admission: Admission::new(options.parallel, options.max_waiting),
+            loads: Loads::default(),
             standby: Standby::new(options.standby),
             scratches: ScratchRoot::default(),
             bounds: Bounds {
@@ -127,14 +130,15 @@ impl Engine {
     ) -> Result<Completed, RunError> {
         let inner = &self.0;
         let arrived = Instant::now();
-        let mut place = inner.enter(arrived, deadline).await?;
+        let mut place = inner.enter(program, arrived, deadline).await?;
         let admitted = Instant::now();
         let queued = admitted.duration_since(arrived);
         metrics::instruments()
             .queue_wait
             .record(queued.as_secs_f64(), &[]);
 
-        let process = inner.process(program)?.feed(input);
+        let (process, is_fresh) = inner.process(program)?;
+        let process = process.feed(input);
         // Behind the one that is at work the next one starts, on a core that is free.
         self.refill(program);
         let limit = inner.bounds.stdout;
@@ -150,6 +154,11 @@ impl Engine {
                 }
             }
         };
+        // A standby has done a part of its work before.
+        if is_fresh && let Ok(ended) = &completed {
+            let ran = admitted.elapsed();
+            inner.loads.learn(program, ran, ended.computed);
+        }
         drop(place);
         self.refill(program);
         match completed {
@@ -194,8 +203,14 @@ impl Engine {
 // === impl Inner ===
 
 impl Inner {
-    async fn enter(&self, arrived: Instant, deadline: Instant) -> Result<Place, RunError> {
-        let enter = self.admission.enter().instrument(debug_span!("queue"));
+    async fn enter(
+        &self,
+        program: &Arc<Program>,
+        arrived: Instant,
+        deadline: Instant,
+    ) -> Result<Place, RunError> {
+        let enter = self.admission.enter(|| self.loads.of(program));
+        let enter = enter.instrument(debug_span!("queue"));
         match timeout_at(TokioInstant::from_std(deadline), enter).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(Full { waiting })) => Err(RunError::QueueFull { waiting }),
@@ -207,18 +222,20 @@ impl Inner {
         }
     }
 
-    fn process(&self, program: &Arc<Program>) -> Result<Process, RunError> {
+    /// A process, and whether it was started for this.
+    fn process(&self, program: &Arc<Program>) -> Result<(Process, bool), RunError> {
         let _span = debug_span!("spawn").entered();
         let waiting = self.standby.take(program);
         if self.standby.is_on() {
             metrics::instruments().standby(&program.name(), waiting.is_some());
         }
-        match waiting {
-            Some(process) => Ok(process),
-            None => Process::start(program, &self.scratches).map_err(|error| match error {
-                ProcessStartError::Program(error) => error.into(),
-                ProcessStartError::System(error) => error.into(),
-            }),
+        if let Some(process) = waiting {
+            return Ok((process, false));
+        }
+        match Process::start(program, &self.scratches) {
+            Ok(process) => Ok((process, true)),
+            Err(ProcessStartError::Program(error)) => Err(error.into()),
+            Err(ProcessStartError::System(error)) => Err(error.into()),
         }
     }
 

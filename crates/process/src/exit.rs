@@ -3,6 +3,7 @@
 use std::{
     io,
     process::{Child, ExitStatus},
+    time::Duration,
 };
 
 use rustix::{
@@ -127,6 +128,13 @@ impl Leader {
         has_ended(self.pid)
     }
 
+    /// For how long the leader, and whom it waited for, had a core: known until it is reaped.
+    pub(crate) fn computed(&self) -> Option<Duration> {
+        let pid = self.pid.as_raw_nonzero();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        computed(&status, rustix::param::clock_ticks_per_second())
+    }
+
     /// Kills every process of the group.
     pub(crate) fn kill_group(&self) {
         kill_group(self.pid);
@@ -218,6 +226,18 @@ fn has_ended(pid: Pid) -> bool {
     !matches!(rustix::process::waitid(WaitId::Pid(pid), peek), Ok(None))
 }
 
+/// The four times in a line of `/proc/PID/stat`: its own and its children's, of each that of the
+/// program and that of the kernel.
+fn computed(status: &str, ticks_per_second: u64) -> Option<Duration> {
+    // The second field is a name in parentheses, and may hold anything.
+    let (_, fields) = status.rsplit_once(") ")?;
+    let times = fields.split(' ').skip(11).take(4);
+    let ticks = times.map(str::parse::<u64>).sum::<Result<u64, _>>().ok()?;
+    Some(Duration::from_millis(
+        ticks * 1000 / ticks_per_second.max(1),
+    ))
+}
+
 /// Only while the leader is not reaped: its pid is then still taken, by itself or by its zombie, so
 /// the group cannot be anybody else's.
 fn kill_group(leader: Pid) {
@@ -229,6 +249,13 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn the_times_of_a_process_are_found_behind_its_name() {
+        let status = "71 (a ) b (c) 1) Z 1 71 71 0 -1 4228108 9 0 0 0 3 2 1 4 20 0 1 0 8137 0\n";
+        assert_eq!(computed(status, 100), Some(Duration::from_millis(100)));
+        assert_eq!(computed("71 (sh", 100), None);
+    }
 
     #[test]
     fn ends_are_told_as_go_tells_them() {

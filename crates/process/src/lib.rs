@@ -11,6 +11,7 @@ mod admission;
 mod descriptor;
 mod engine;
 mod exit;
+mod loads;
 mod log;
 mod metrics;
 mod orphans;

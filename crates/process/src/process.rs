@@ -84,6 +84,8 @@ pub(crate) struct Ended {
     pub(crate) stdout: Bytes,
     pub(crate) stderr: Bytes,
     pub(crate) exit: Exit,
+    /// For how long it computed, if it ran for long.
+    pub(crate) computed: Option<Duration>,
 }
 
 /// Why a process did not end by itself.
@@ -171,7 +173,7 @@ impl Running {
         } = self;
         let mut output = Output::buffer(bounds.stdout.min(expected));
         let mut log = Log::new(bounds.stderr);
-        let in_time = {
+        let (in_time, is_long) = {
             let is_short = unsent.is_none() && expected <= SHORT;
             let mut fed = pin!(send(unsent));
             let mut drained = pin!(async {
@@ -222,18 +224,20 @@ impl Running {
                     }
                 }
             }
-            in_time
+            (in_time, is_long)
         };
         if !in_time {
             return Err(Stopped::DeadlineExceeded {
                 stderr: log.into_bytes(),
             });
         }
+        let computed = is_long.then(|| leader.computed()).flatten();
         let exit = leader.reap()?;
         Ok(Ended {
             stdout: Bytes::from(output),
             stderr: log.into_bytes(),
             exit,
+            computed,
         })
     }
 }

@@ -8,9 +8,10 @@ mod support;
 use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use bytes::Bytes;
-use runner_process::{Engine, EngineOptions, Program, RunError};
+use runner_process::{Admission, Completed, Engine, EngineOptions, Program, RunError};
 use rustix::process::Pid;
 use support::{eventually, in_seconds, options, over, sh};
+use tokio::task::JoinHandle;
 
 fn with_standby() -> EngineOptions {
     EngineOptions {
@@ -145,6 +146,45 @@ fn more_evaluations_than_places_wait_their_turn() {
         for run in runs {
             assert!(run.await.unwrap().unwrap().exit.success());
         }
+    });
+}
+
+#[test]
+fn a_program_that_computes_for_long_has_a_core_to_itself() {
+    let options = EngineOptions {
+        parallel: 0,
+        ..options()
+    };
+    over(&options, async |engine: Engine| {
+        let program = sh("read -r what; \
+             if [ $what = compute ]; then i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; \
+             else exec sleep 600; fi");
+        let one_more_than_cores = || -> Vec<_> {
+            (0..=Admission::cores())
+                .map(|_| {
+                    let (engine, program) = (engine.clone(), program.clone());
+                    let input = Bytes::from_static(b"wait\n");
+                    tokio::spawn(async move { engine.run(&program, input, in_seconds(60)).await })
+                })
+                .collect()
+        };
+        let admission = engine.admission();
+        let busy =
+            |running, waiting| (admission.running(), admission.waiting()) == (running, waiting);
+        let end = async |runs: Vec<JoinHandle<Result<Completed, RunError>>>| {
+            runs.iter().for_each(JoinHandle::abort);
+            eventually("all have ended", || busy(0, 0)).await;
+        };
+
+        let runs = one_more_than_cores();
+        let all = Admission::cores() + 1;
+        eventually("an unknown program shares a core", || busy(all, 0)).await;
+        end(runs).await;
+        let compute = Bytes::from_static(b"compute\n");
+        engine.run(&program, compute, in_seconds(60)).await.unwrap();
+        let runs = one_more_than_cores();
+        eventually("one that computed waits for a core", || busy(all - 1, 1)).await;
+        end(runs).await;
     });
 }
 
