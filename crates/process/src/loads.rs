@@ -2,8 +2,8 @@
 //!
 //! While one process ends and the next one starts, a core has nothing to do. Beside programs of a
 //! few milliseconds a second process makes good use of that. A long computation has few such
-//! moments, and loses a tenth of its speed to the caches that it shares. Programs do the same thing
-//! again and again, so what a process took says what the next one will.
+//! moments, and is slowed down by the caches that it shares. Programs do the same thing again and
+//! again, so what a process took says what the next one will.
 
 use std::{
     collections::HashSet,

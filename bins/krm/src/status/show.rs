@@ -56,7 +56,7 @@ pub(super) fn tables(report: &GetStatusResponse, address: &str, width: u16) -> S
 fn exec_runtime(text: &mut String, exec: &ExecRuntime, width: u16) {
     let _ = writeln!(
         text,
-        "\nProcesses: {} of {} running, {} of {} queued",
+        "\nProcesses: {} running (at most {}), {} of {} queued",
         exec.running, exec.parallel, exec.queued, exec.max_queued
     );
     let rows = exec.functions.iter().map(|function| {

@@ -144,7 +144,7 @@ fn what_a_runner_does_is_shown() {
     let first = format!("function-runner 9.9.9 at {address}: serving");
     assert!(run.stdout.starts_with(&first), "{}", run.stdout);
     assert!(
-        run.stdout.contains("Processes: 1 of 2 running"),
+        run.stdout.contains("Processes: 1 running (at most 2)"),
         "{}",
         run.stdout
     );
