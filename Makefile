@@ -11,37 +11,35 @@ help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Show a function change a package: builds, serves on loopback, evaluates, stops
-	@scripts/require cargo
+	@scripts/setup build
 	@scripts/run-example
 
 serve: ## Leave the runner of the examples running until Ctrl-C
-	@scripts/require cargo
+	@scripts/setup build
 	@scripts/run-example --serve
 
-setup: ## Install what the tests need
-	@scripts/require cargo go
-	@scripts/setup
+setup: ## Install everything that is missing for the tests
+	@scripts/setup tests testbed lint
 
-test: setup ## Run every test, the cluster's too
+test: ## Set up and run every test, those on Kubernetes too
 	@scripts/test all
 
-test-fast: setup ## Run every test that needs no cluster
+test-fast: ## Set up and run every test that needs no cluster
 	@scripts/test fast
 
 lint: ## Formatting, clippy with warnings denied, licences and duplicates of dependencies
-	@scripts/require cargo
+	@scripts/setup lint
 	@scripts/lint
 
 fmt: ## Format everything
+	@scripts/setup lint
 	$(CARGO) fmt --all
 
 bench: ## Measure against the raw cost of the same functions, as ratios in one run
-	@scripts/require cargo go python3
 	@scripts/bench
 
-testbed-build: ## Build that Kubernetes (long the first time, then cached)
-	@scripts/require cargo go
-	$(CARGO) run --quiet --package testbed -- install
+testbed-build: ## Build Kubernetes for the test bed (10 minutes the first time, then cached)
+	@scripts/setup testbed
 	$(CARGO) run --quiet --package testbed -- build
 
 testbed-up: testbed-build ## Start a real Kubernetes on this machine

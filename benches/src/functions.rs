@@ -5,10 +5,11 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use runner_devtools::{go_build, root};
 use tempfile::TempDir;
 
 /// A function, and the image it stands for.
@@ -71,22 +72,8 @@ impl Functions {
 
     /// The same function that the tests run in pods.
     fn build_go(&self) -> Result<()> {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/images/set-namespace");
-        let status = Command::new("go")
-            .args(["build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"])
-            .arg("-o")
-            .arg(self.path(Function::Go))
-            .arg(".")
-            .current_dir(&source)
-            .env("CGO_ENABLED", "0")
-            .env("GOWORK", "off")
-            .stdin(Stdio::null())
-            .status()
-            .context("cannot run go: install Go 1.25 or newer")?;
-        if !status.success() {
-            bail!("go build in {}: {status}", source.display());
-        }
-        Ok(())
+        let source = root().join("tests/images/set-namespace");
+        go_build(&source, &self.path(Function::Go), ".")
     }
 
     fn write_python(&self) -> Result<()> {

@@ -28,6 +28,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
+use runner_devtools::{exit_code, failure};
 
 use functions::Functions;
 use table::Table;
@@ -46,8 +47,12 @@ struct Options {
     only: String,
 }
 
-fn main() -> Result<ExitCode> {
-    let options = Options::parse();
+fn main() -> ExitCode {
+    let remedy = "run: make bench, which builds and sets up everything it needs";
+    exit_code(run(&Options::parse()), remedy)
+}
+
+fn run(options: &Options) -> Result<()> {
     // One provider for everything that speaks TLS.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let functions = Functions::prepare()?;
@@ -55,16 +60,18 @@ fn main() -> Result<ExitCode> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
-        .block_on(rows::measure(&options, &functions, &mut table))?;
+        .block_on(rows::measure(options, &functions, &mut table))?;
     let misses = table.misses();
     match misses {
         0 => println!("every goal is reached"),
         1 => println!("one goal is missed"),
         _ => println!("{misses} goals are missed"),
     }
-    Ok(if options.check && misses > 0 {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    if options.check && misses > 0 {
+        return Err(failure(
+            format!("--check: {misses} of the goals are missed"),
+            "see the rows that say `missed`; repeat the run with nothing else running",
+        ));
+    }
+    Ok(())
 }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use runner_devtools::{failure, static_triple, target_directory};
 
 use crate::functions;
 
@@ -59,13 +60,15 @@ impl Wrapper {
 
     /// As it is shipped: static, and built for size.
     pub(crate) fn program() -> Result<PathBuf> {
-        let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../target/image")
-            .join(triple)
+        let path = target_directory()
+            .join("image")
+            .join(static_triple())
             .join("tiny/wrapper-server");
         if !path.is_file() {
-            bail!("{} is not built: run make bench", path.display());
+            return Err(failure(
+                format!("{} is not built", path.display()),
+                "run: cargo xtask wrapper",
+            ));
         }
         Ok(path)
     }

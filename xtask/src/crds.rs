@@ -1,10 +1,11 @@
 //! `cargo xtask crds`: the definitions of our objects, written from their types.
 
-use std::{fs, path::Path};
+use std::fs;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use runner_config::objects::crd_documents;
+use runner_devtools::{failure, root};
 
 /// Write the custom resource definitions to deploy/crds
 #[derive(Args, Debug)]
@@ -18,13 +19,16 @@ pub(crate) struct Crds {
 
 impl Crds {
     pub(crate) fn run(&self) -> Result<()> {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crds");
+        let directory = root().join("deploy/crds");
         for (name, text) in crd_documents() {
             let file = directory.join(name);
             if self.check {
                 let found = fs::read_to_string(&file).unwrap_or_default();
                 if found != text {
-                    bail!("deploy/crds/{name} is not current: run `cargo xtask crds`");
+                    return Err(failure(
+                        format!("deploy/crds/{name} differs from the types it is written from"),
+                        "run: cargo xtask crds",
+                    ));
                 }
             } else {
                 fs::create_dir_all(&directory).context("cannot make deploy/crds")?;

@@ -4,10 +4,11 @@
 
 mod panels;
 
-use std::{fs, path::Path};
+use std::fs;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
+use runner_devtools::{failure, root};
 use serde_json::{Value, json};
 
 use panels::{Panel, Row};
@@ -30,13 +31,16 @@ pub(crate) struct Dashboard {
 
 impl Dashboard {
     pub(crate) fn run(&self) -> Result<()> {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FILE);
+        let file = root().join(FILE);
         let text = format!("{:#}\n", dashboard());
         if !self.check {
             return fs::write(&file, text).with_context(|| format!("cannot write {FILE}"));
         }
         if fs::read_to_string(&file).unwrap_or_default() != text {
-            bail!("{FILE} is not current: run `cargo xtask dashboard`");
+            return Err(failure(
+                format!("{FILE} differs from the panels it is written from"),
+                "run: cargo xtask dashboard",
+            ));
         }
         Ok(())
     }

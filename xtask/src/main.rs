@@ -4,6 +4,8 @@ mod crds;
 mod dashboard;
 mod image;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 /// The project's own chores.
@@ -27,11 +29,13 @@ enum Chore {
     Wrapper(image::WrapperProgram),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Arguments::parse().chore {
+fn main() -> ExitCode {
+    let result = match Arguments::parse().chore {
         Chore::Crds(crds) => crds.run(),
         Chore::Dashboard(dashboard) => dashboard.run(),
         Chore::Image(image) => image.run(),
         Chore::Wrapper(wrapper) => wrapper.run(),
-    }
+    };
+    let remedy = "check that the checkout is complete (git status) and its disk is not full (df)";
+    runner_devtools::exit_code(result, remedy)
 }

@@ -141,19 +141,25 @@ fn a_registry_takes_it() {
 }
 
 #[test]
-fn a_program_for_another_machine_is_refused() {
+fn refuses_a_program_for_another_machine_in_two_lines() {
     let programs = tempfile::tempdir().unwrap();
     binaries(programs.path());
     fs::write(programs.path().join("arm64/wrapper-server"), program(62)).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .args(["image", "wrapper", "--binaries"])
         .arg(programs.path())
+        .env("RUST_BACKTRACE", "1")
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success());
+    let [cause, remedy] = printed.lines().collect::<Vec<_>>()[..] else {
+        panic!("{printed}");
+    };
+    assert!(cause.starts_with("error: "), "{printed}");
     assert!(
-        said.contains("it is for machine 62, not for Aarch64"),
-        "{said}"
+        cause.ends_with("it is for machine 62, not for Aarch64"),
+        "{printed}"
     );
+    assert!(remedy.contains("--binaries"), "{printed}");
 }

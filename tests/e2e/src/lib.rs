@@ -31,5 +31,5 @@ pub use load::Load;
 pub use pods::{FunctionPod, Injection};
 pub use refusal::Refusal;
 pub use runner::{Runner, free_port, program};
-pub use stage::{Stage, on_cluster, on_disturbed_cluster};
+pub use stage::{Stage, on_cluster, on_disturbed_cluster, running_testbed};
 pub use wait::{LIMIT, eventually};

@@ -40,11 +40,24 @@ pub fn on_disturbed_cluster(test: impl AsyncFnOnce(Stage)) {
     play(test, Testbed::sole_turn);
 }
 
+/// Returns the test bed that is up.
+///
+/// # Panics
+///
+/// If none is up, with the command that starts one.
+pub fn running_testbed() -> Testbed {
+    testbed_or_panic(Testbed::running())
+}
+
+fn testbed_or_panic<T>(result: anyhow::Result<T>) -> T {
+    let remedy = "start a new test bed: make testbed-down testbed-up";
+    result.unwrap_or_else(|error| panic!("{}", runner_devtools::report(&error, remedy)))
+}
+
 fn play(test: impl AsyncFnOnce(Stage), turn: impl FnOnce(&Testbed) -> anyhow::Result<Turn>) {
-    let bed = Testbed::running().unwrap_or_else(|error| panic!("{error:#}"));
+    let bed = running_testbed();
     let turn = turn(&bed).expect("the lock of the tests can be taken");
-    bed.require_complete()
-        .unwrap_or_else(|error| panic!("{error:#}"));
+    testbed_or_panic(bed.require_complete());
     // An earlier test of this process has done it, perhaps.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
@@ -131,9 +144,7 @@ impl Stage {
     /// The image with the wrapper, pinned: the node may have an earlier one of that tag.
     #[must_use]
     pub fn wrapper_image(&self) -> String {
-        self.bed
-            .pinned_image("wrapper-server")
-            .unwrap_or_else(|error| panic!("{error:#}"))
+        testbed_or_panic(self.bed.pinned_image("wrapper-server"))
     }
 
     /// Makes a pull secret with these credentials for the private registry.

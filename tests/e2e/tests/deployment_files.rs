@@ -8,10 +8,12 @@ mod flows;
 
 use std::{collections::BTreeMap, process::Command};
 
-use e2e::deployment::{deploy, documents};
+use e2e::{
+    deployment::{deploy, documents},
+    running_testbed,
+};
 use flows::{Flow, Pod};
 use serde_json::Value;
-use testbed::Testbed;
 
 /// Kind, namespace and name of an object, and the object.
 type Objects = BTreeMap<(String, String, String), Value>;
@@ -42,8 +44,7 @@ fn output(command: &mut Command) -> String {
 }
 
 fn kustomize(directory: &str) -> Objects {
-    let bed = Testbed::running().unwrap_or_else(|error| panic!("{error:#}"));
-    let kube = bed.kube().expect("kubectl is built");
+    let kube = running_testbed().kube().expect("kubectl is built");
     let rendered = output(
         Command::new(kube)
             .args(["kubectl", "kustomize"])

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use runner_devtools::{Remedy, failure};
 
 use crate::{
     cgroups,
@@ -15,7 +16,7 @@ use crate::{
     daemon::{self, Daemon},
     images,
     layout::{self, Layout},
-    network, packages,
+    network,
     programs::Programs,
     progress,
     registries::{DOCKER_CONFIG, PrivateRegistry},
@@ -48,7 +49,6 @@ impl Testbed {
     /// Brings everything up, or what is missing of it.
     pub fn up(layout: &Layout) -> Result<Self> {
         require_root("up")?;
-        packages::require()?;
         let programs = Programs::built(layout)?;
         let _lock = exclusively(layout)?;
         let started = Instant::now();
@@ -105,10 +105,10 @@ impl Testbed {
 
     /// The test bed that is up in this place.
     pub fn running_at(layout: &Layout) -> Result<Self> {
-        let none = "no test bed is up; `make testbed-up` starts one";
-        let settings = Settings::load(layout)?.context(none)?;
+        let none = || failure("no test bed is up", "start one: make testbed-up");
+        let settings = Settings::load(layout)?.ok_or_else(none)?;
         if settings.boot != daemon::boot_id()? {
-            bail!(none);
+            return Err(none());
         }
         let programs = Programs::built(layout)?;
         Ok(Self {
@@ -128,7 +128,10 @@ impl Testbed {
         }
         if !missing.is_empty() {
             let missing = missing.join(", ");
-            bail!("not running: {missing}; `make testbed-up` starts what is missing");
+            return Err(failure(
+                format!("these components do not run: {missing}"),
+                "start them: make testbed-up",
+            ));
         }
         Ok(())
     }
@@ -242,11 +245,13 @@ impl Testbed {
                 return Ok(true);
             }
             if daemon.process()?.is_none() {
-                bail!("{} ended:\n{}", component.name(), daemon.last_words());
+                progress(&format!("the end of {}:", daemon.log.display()));
+                eprintln!("{}", daemon.last_words());
+                bail!("{} ended", component.name());
             }
             Ok(false)
         })
-        .with_context(|| format!("see {}", daemon.log.display()))?;
+        .remedy(format!("read its log: {}", daemon.log.display()))?;
         if component == Component::OpenRegistry {
             images::push_pause(self)?;
         }
@@ -318,7 +323,12 @@ impl Testbed {
 
 fn require_root(what: &str) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
-        bail!("`testbed {what}` starts containers and changes the network: it must run as root");
+        return Err(failure(
+            format!(
+                "`testbed {what}` starts containers and changes the network: it must run as root"
+            ),
+            format!("run: sudo make testbed-{what}"),
+        ));
     }
     Ok(())
 }

@@ -7,11 +7,12 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
 use anyhow::{Context, Result, bail};
+use runner_devtools::{Remedy, architecture, root};
 use runner_image::{Config, Flavour, Image, Index, Platform, Tree};
 
 mod programs;
@@ -116,10 +117,14 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
 /// What was pushed under a name of the open registry, pinned to its digest: a node that has an
 /// earlier image of that tag must not run it.
 pub(crate) fn pinned(bed: &Testbed, name: &str) -> Result<String> {
-    let missing = || format!("image {name} was not pushed; `testbed images` does that");
-    let text = fs::read(bed.layout.in_run(PINNED)).with_context(missing)?;
-    let mut pinned: BTreeMap<String, String> = serde_json::from_slice(&text)?;
-    pinned.remove(name).with_context(missing)
+    let find = || {
+        let text = fs::read(bed.layout.in_run(PINNED))?;
+        let mut pinned: BTreeMap<String, String> = serde_json::from_slice(&text)?;
+        pinned.remove(name).context("no such name")
+    };
+    find()
+        .with_context(|| format!("image {name} was not pushed"))
+        .remedy("push the images: cargo run -p testbed -- images")
 }
 
 /// For several platforms, the wrong one first: who takes the first gets what cannot run.
@@ -209,17 +214,8 @@ fn image_for(architecture: &str, tree: &Tree, entrypoint: &[&str]) -> Result<Ima
         .build()?)
 }
 
-/// This machine's architecture in Go's words.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
-}
-
 fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../images")
+    root().join("tests/images")
 }
 
 fn run(command: &mut Command) -> Result<()> {

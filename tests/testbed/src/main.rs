@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use runner_devtools::{exit_code, setup};
 use testbed::{Component, Layout, Programs, Testbed};
 
 /// A real one-node Kubernetes for the tests.
@@ -19,8 +20,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Install the Debian packages it needs (as root; otherwise say which are missing)
-    Install,
     /// Build Kubernetes, CoreDNS and containerd, unless they are built
     Build,
     /// Start it, or what is missing of it
@@ -40,27 +39,32 @@ enum Action {
     },
 }
 
+/// The purpose of `scripts/setup` that installs everything for the test bed.
+const PURPOSE: &str = "testbed";
+
 fn main() -> ExitCode {
-    match run(Arguments::parse().action) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("testbed: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    let remedy =
+        "remove the test bed with `make testbed-down`, then start it with `make testbed-up`";
+    exit_code(run(Arguments::parse().action), remedy)
 }
 
 fn run(action: Action) -> Result<()> {
     let layout = Layout::of_user()?;
     match action {
-        Action::Install => testbed::install(),
-        Action::Build => Programs::build(&layout).map(drop),
+        Action::Build => {
+            setup(PURPOSE)?;
+            Programs::build(&layout).map(drop)
+        }
         Action::Up => {
+            setup(PURPOSE)?;
             let bed = Testbed::up(&layout)?;
             println!("export KUBECONFIG={}", bed.kubeconfig().display());
             Ok(())
         }
-        Action::Images => testbed::push_images(&Testbed::running_at(&layout)?),
+        Action::Images => {
+            setup(PURPOSE)?;
+            testbed::push_images(&Testbed::running_at(&layout)?)
+        }
         Action::Down => Testbed::down(&layout),
         Action::Status => status(&Testbed::running_at(&layout)?),
         Action::Kubectl { arguments } => kubectl(&Testbed::running_at(&layout)?, &arguments),

@@ -8,8 +8,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use runner_devtools::failure;
 
-use crate::addresses::{ALL, BRIDGE, DNS, NODE, SERVICES};
+use crate::{
+    addresses::{ALL, BRIDGE, DNS, NODE, SERVICES},
+    progress,
+};
 
 /// Kube-proxy and the kubelet call their chains so.
 const KUBERNETES_CHAINS: &str = "KUBE-";
@@ -77,11 +81,14 @@ fn own_rules() -> String {
 pub fn refuse_strangers() -> Result<()> {
     for table in TABLES {
         if saved("iptables", table)?.contains(&format!("\n:{KUBERNETES_CHAINS}")) {
-            bail!(
-                "iptables table {table} has {KUBERNETES_CHAINS}* chains that this test bed did \
-                 not make: is another Kubernetes running here? If they are leftovers, remove \
-                 them with `kube-proxy --cleanup`"
-            );
+            return Err(failure(
+                format!(
+                    "iptables table {table} has {KUBERNETES_CHAINS}* chains that this test bed did \
+                     not make"
+                ),
+                "stop the other Kubernetes on this machine; if the chains are leftovers, remove \
+                 them with `kube-proxy --cleanup`",
+            ));
         }
     }
     Ok(())
@@ -175,7 +182,8 @@ fn restore(family: &str, rules: &str) -> Result<()> {
     }
     let status = child.wait()?;
     if !status.success() {
-        bail!("{family}-restore: {status}, given\n{rules}");
+        progress(&format!("rules given to {family}-restore:\n{rules}"));
+        bail!("{family}-restore failed on the rules above: {status}");
     }
     Ok(())
 }

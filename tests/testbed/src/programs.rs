@@ -9,11 +9,11 @@ use std::{
     fs,
     hash::Hasher,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     time::Instant,
 };
 
 use anyhow::{Context, Result, bail};
+use runner_devtools::{failure, go_build};
 
 use crate::{
     layout::{self, Layout},
@@ -78,7 +78,10 @@ impl Programs {
         for module in MODULES {
             let directory = module.directory(layout)?;
             if !directory.is_dir() {
-                bail!("{} is not built; run `testbed build`", module.name);
+                return Err(failure(
+                    format!("{} is not built", module.name),
+                    "build it: make testbed-build",
+                ));
             }
             directories.push(directory);
         }
@@ -167,25 +170,8 @@ impl Module {
         let started = Instant::now();
         let fresh = directory.with_added_extension("new");
         layout::make_dir(&fresh)?;
-        let status = Command::new("go")
-            .args([
-                "build",
-                "-trimpath",
-                "-buildvcs=false",
-                "-ldflags=-s -w",
-                "-o",
-            ])
-            .arg(format!("{}/", fresh.display()))
-            .arg(self.target)
-            .current_dir(self.source())
-            .env("CGO_ENABLED", "0")
-            .env("GOWORK", "off")
-            .stdin(Stdio::null())
-            .status()
-            .context("cannot run go; is Go 1.25 or newer installed?")?;
-        if !status.success() {
-            bail!("go build of {}: {status}", self.name);
-        }
+        // With a slash at its end, the path is taken for a directory.
+        go_build(&self.source(), &fresh.join(""), self.target)?;
         for program in self.makes {
             if !fresh.join(program).is_file() {
                 bail!("building {} did not make {program}", self.name);

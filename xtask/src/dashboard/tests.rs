@@ -4,7 +4,6 @@ use std::{
     collections::BTreeSet,
     fs,
     io::Write,
-    path::PathBuf,
     process::{Command, Stdio},
 };
 
@@ -12,10 +11,6 @@ use super::*;
 
 /// Of every scrape; nobody's own.
 const FOREIGN: &str = "up";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 /// The second column of the table in docs/metrics.md.
 fn documented() -> BTreeSet<String> {

@@ -3,11 +3,11 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use clap::ValueEnum;
+use runner_devtools::{Remedy, cargo, failure, root, setup, target_directory};
 
 use super::{
     compiler,
@@ -59,7 +59,10 @@ impl Architecture {
         match env::consts::ARCH {
             "x86_64" => Ok(Self::Amd64),
             "aarch64" => Ok(Self::Arm64),
-            other => bail!("images are not made for {other}"),
+            other => Err(failure(
+                format!("images are not made for {other}"),
+                "name another architecture: --architecture amd64 or --architecture arm64",
+            )),
         }
     }
 
@@ -80,32 +83,36 @@ impl Source<'_> {
             Some(directory) => directory.join(architecture.name()).join(self.name),
             None => self.build(architecture)?,
         };
-        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = fs::read(&path)
+            .with_context(|| format!("cannot read {}", path.display()))
+            .remedy("leave out --binaries to build the programs")?;
         elf::check(&bytes, architecture.machine())
-            .with_context(|| format!("{} cannot go into the image", path.display()))?;
+            .with_context(|| format!("{} cannot go into the image", path.display()))
+            .remedy(
+                "build it as a static program for that architecture, or leave out --binaries",
+            )?;
         Ok(Program {
             architecture,
             bytes,
         })
     }
 
-    /// Builds the program, and says where it lies.
+    /// Builds the program and returns its path.
     pub(crate) fn build(&self, architecture: Architecture) -> anyhow::Result<PathBuf> {
+        setup(if self.c { "images" } else { "targets" })?;
         let triple = architecture.triple();
         let Self { name, profile, .. } = self;
-        let root = root()?;
-        // Flags of its own would make ordinary builds and these undo each other.
-        let directory = root.join("target/image");
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        // A directory of its own: the flags differ, so ordinary builds would undo this one.
+        let directory = target_directory().join("image");
+        let mut cargo = cargo();
         cargo
-            .current_dir(&root)
             .args(["build", "--locked", "--package", name])
             .args(["--profile", profile, "--target", triple])
             .arg("--target-dir")
             .arg(&directory)
             // Added to the flags of .cargo/config.toml, which variables would replace.
             .arg("--config")
-            .arg(format!("target.{triple}.rustflags=[{}]", remapped(&root)?))
+            .arg(format!("target.{triple}.rustflags=[{}]", remapped()?))
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .env_remove("RUSTFLAGS");
         if *profile == DEVELOPMENT {
@@ -114,11 +121,14 @@ impl Source<'_> {
             cargo.args(["--config", r#"profile.dev.strip="symbols""#]);
         }
         if self.c {
-            cargo.envs(compiler::variables(&root, triple)?);
+            cargo.envs(compiler::variables(triple)?);
         }
         let status = cargo.status().context("cannot run cargo")?;
         if !status.success() {
-            bail!("cannot build {name} for {triple}");
+            return Err(failure(
+                format!("cannot build {name} for {triple}: cargo ended with {status}"),
+                "see the error of cargo above",
+            ));
         }
         let profile = match *profile {
             DEVELOPMENT => "debug",
@@ -131,17 +141,9 @@ impl Source<'_> {
 /// The profile of ordinary builds, whose directory has another name.
 pub(crate) const DEVELOPMENT: &str = "dev";
 
-/// The root of the checkout.
-pub(crate) fn root() -> anyhow::Result<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent()
-        .map(Path::to_owned)
-        .context("xtask lies in no workspace")
-}
-
 /// Messages of panics name source files: without this, the bytes of a program would depend on where
 /// the checkout and cargo's registry lie.
-fn remapped(root: &Path) -> anyhow::Result<String> {
+fn remapped() -> anyhow::Result<String> {
     let cargo_home = match env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
         None => PathBuf::from(env::var_os("HOME").context("HOME is not set")?).join(".cargo"),
@@ -151,5 +153,5 @@ fn remapped(root: &Path) -> anyhow::Result<String> {
         ensure!(!from.contains('\''), "a path holds a quote: {from}");
         Ok(format!("'--remap-path-prefix={from}={to}'"))
     };
-    Ok([remap(root, "/src")?, remap(&cargo_home, "/cargo")?].join(", "))
+    Ok([remap(root(), "/src")?, remap(&cargo_home, "/cargo")?].join(", "))
 }

@@ -11,17 +11,16 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
+use runner_devtools::{already_reported, root, target_directory};
 
 /// The variables that make cargo's build scripts use it for a target such as
 /// `x86_64-unknown-linux-musl`.
-pub(crate) fn variables(
-    root: &Path,
-    triple: &str,
-) -> anyhow::Result<impl Iterator<Item = (String, OsString)>> {
-    let zig = zig(root)?;
-    let directory = root.join("target/image/compilers").join(triple);
-    fs::create_dir_all(&directory).context("cannot make target/image/compilers")?;
+pub(crate) fn variables(triple: &str) -> anyhow::Result<impl Iterator<Item = (String, OsString)>> {
+    let zig = zig()?;
+    let directory = target_directory().join("image/compilers").join(triple);
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     let compiler = script(&directory.join("cc"), &compiler(&zig, triple))?;
     let archiver = script(
         &directory.join("ar"),
@@ -49,15 +48,15 @@ exec '{zig}' cc -target {target} -fno-sanitize=undefined "$@"
     )
 }
 
-fn zig(root: &Path) -> anyhow::Result<String> {
-    let output = Command::new(root.join("scripts/tools"))
+fn zig() -> anyhow::Result<String> {
+    let output = Command::new(root().join("scripts/tools"))
         .arg("zig")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run scripts/tools")?;
     if !output.status.success() {
-        bail!("there is no C compiler for the image");
+        return Err(already_reported());
     }
     let path = String::from_utf8(output.stdout)?.trim().to_owned();
     ensure!(!path.contains('\''), "a path holds a quote: {path}");

@@ -7,9 +7,8 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use anyhow::{Context, bail};
-
-use super::binary::root;
+use anyhow::Context;
+use runner_devtools::{Remedy, failure, root};
 
 /// Where an image comes from.
 pub(crate) struct Origin {
@@ -33,7 +32,8 @@ impl Origin {
             revision: git(&["rev-parse", "HEAD"])?,
             seconds: seconds
                 .parse()
-                .context("SOURCE_DATE_EPOCH is not a number of seconds")?,
+                .context("SOURCE_DATE_EPOCH is not a number of seconds")
+                .remedy("unset SOURCE_DATE_EPOCH, or set it as `date +%s` prints it")?,
         })
     }
 
@@ -77,16 +77,17 @@ impl Origin {
 
 fn git(arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new("git")
-        .current_dir(root()?)
+        .current_dir(root())
         .args(arguments)
         .output()
-        .context("cannot run git")?;
+        .context("cannot run git")
+        .remedy("on Debian: apt-get install git")?;
     if !output.status.success() {
-        bail!(
-            "git {}: {}",
-            arguments.join(" "),
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        return Err(failure(
+            format!("git {}: {}", arguments.join(" "), complaint.trim()),
+            "build images in a git checkout with at least one commit",
+        ));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

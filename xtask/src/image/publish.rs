@@ -4,11 +4,12 @@ use std::{fs, time::Duration};
 
 use anyhow::Context;
 use runner_core::{Digest, ImageReference};
+use runner_devtools::{Remedy, target_directory};
 use runner_image::{Attachment, Blob, Index};
 use runner_registry::{Options, Registry};
 use serde_json::Value;
 
-use super::{Destination, binary::root};
+use super::Destination;
 
 const CYCLONE_DX: &str = "application/vnd.cyclonedx+json";
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
@@ -26,7 +27,7 @@ pub(crate) fn publish(
         .unwrap_or("latest");
     let directory = match &to.out {
         Some(directory) => directory.clone(),
-        None => root()?.join("target/images").join(name),
+        None => target_directory().join("images").join(name),
     };
     index.write_layout(&directory, tag)?;
     let sbom = format!("{sbom:#}\n");
@@ -50,7 +51,11 @@ pub(crate) fn publish(
             .build()?;
         runtime
             .block_on(push(index, sbom, image, &to.insecure_registry))
-            .with_context(|| format!("cannot push {image}"))?;
+            .with_context(|| format!("cannot push {image}"))
+            .remedy(
+                "check that the registry answers and that docker's config has credentials for it; \
+                 a registry without TLS needs --insecure-registry HOST",
+            )?;
         println!("{image}@{}", index.document().digest());
     }
     Ok(())

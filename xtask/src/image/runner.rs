@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::ensure;
+use runner_devtools::failure;
 use runner_image::{Config, Flavour, Image, Index, Platform, Tree};
 
 use super::{binary::Program, origin::Origin, roots};
@@ -34,11 +34,15 @@ pub(crate) fn index(
     let images = programs.iter().map(|programs| {
         let image = image(programs, origin, &labels)?;
         let size = image.compressed_size();
-        ensure!(
-            !limited || size <= MAX_SIZE,
-            "the image for {} has {size} bytes, more than {MAX_SIZE}",
-            programs.runner.architecture.name()
-        );
+        if limited && size > MAX_SIZE {
+            return Err(failure(
+                format!(
+                    "the image for {} has {size} bytes, more than {MAX_SIZE}",
+                    programs.runner.architecture.name()
+                ),
+                "find the dependency that it grew by: compare its cdx.json with an earlier one",
+            ));
+        }
         Ok(image)
     });
     let images = images.collect::<anyhow::Result<Vec<_>>>()?;

@@ -3,17 +3,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env, fs,
-    process::{Command, Stdio},
+    fs,
+    process::Stdio,
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+use runner_devtools::{cargo, failure, root};
 use serde_json::{Value, json};
 
-use super::{
-    binary::{Architecture, root},
-    origin::Origin,
-};
+use super::{binary::Architecture, origin::Origin};
 
 /// A package that is linked into a program, by purl.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,13 +44,12 @@ pub(crate) fn document(
             }
         }
     }
-    let lock = fs::read_to_string(root()?.join("Cargo.lock")).context("cannot read Cargo.lock")?;
+    let lock = fs::read_to_string(root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
     Ok(written(image, &roots, &packages, &checksums(&lock), origin))
 }
 
 fn tree(program: &str, triple: &str) -> anyhow::Result<String> {
-    let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .current_dir(root()?)
+    let output = cargo()
         .args(["tree", "--locked", "--package", program, "--target", triple])
         .args(["--edges", "normal,no-proc-macro", "--prefix", "depth"])
         .args(["--format", "{p}|{l}"])
@@ -61,7 +58,10 @@ fn tree(program: &str, triple: &str) -> anyhow::Result<String> {
         .output()
         .context("cannot run cargo")?;
     if !output.status.success() {
-        bail!("cargo tree of {program}: {}", output.status);
+        return Err(failure(
+            format!("cargo tree of {program} failed: {}", output.status),
+            "see the error of cargo above",
+        ));
     }
     Ok(String::from_utf8(output.stdout)?)
 }

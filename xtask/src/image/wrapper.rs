@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::ensure;
+use runner_devtools::failure;
 use runner_image::{Config, Flavour, Image, Index, Platform, Tree};
 
 use super::{binary::Program, origin::Origin};
@@ -53,11 +53,15 @@ fn image(
         .layer(&tree)?
         .build()?;
     let size = image.compressed_size();
-    ensure!(
-        size <= MAX_SIZE,
-        "the image for {} has {size} bytes, more than {MAX_SIZE}",
-        program.architecture.name()
-    );
+    if size > MAX_SIZE {
+        return Err(failure(
+            format!(
+                "the image for {} has {size} bytes, more than {MAX_SIZE}",
+                program.architecture.name()
+            ),
+            "find the dependency that it grew by: compare its cdx.json with an earlier one",
+        ));
+    }
     Ok(image)
 }
 

@@ -137,10 +137,10 @@ async fn the_other_architecture_runs_too() {
         is_static: true,
         is_stripped: true,
     };
-    assert_eq!(Elf::read(&program), elf);
-    assert!(fs::metadata(&program).unwrap().len() <= 3_000_000);
+    assert_eq!(Elf::read(program), elf);
+    assert!(fs::metadata(program).unwrap().len() <= 3_000_000);
     let version = Command::new("qemu-aarch64-static")
-        .arg(&program)
+        .arg(program)
         .arg("--version")
         .output()
         .unwrap();
@@ -150,7 +150,7 @@ async fn the_other_architecture_runs_too() {
     );
     let wrapper = Setup::script("cat")
         .under(["qemu-aarch64-static"])
-        .program(&program)
+        .program(program)
         .start()
         .await;
     assert_eq!(list_of(wrapper.client().await.call("cat").await), LIST);

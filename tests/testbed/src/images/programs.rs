@@ -2,11 +2,14 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use runner_devtools::{
+    Remedy, already_reported, architecture, cargo, go_build, root, static_triple, target_directory,
+};
 use runner_image::Tree;
 
 use super::{run, sources};
@@ -23,7 +26,8 @@ pub(super) fn busybox() -> Result<Tree> {
     let program = BUSYBOX
         .iter()
         .find_map(|path| fs::read(path).ok())
-        .context("no busybox here; `testbed install` brings it")?;
+        .context("busybox is not installed")
+        .remedy("run: scripts/setup testbed")?;
     let mut tree = Tree::new().file("bin/busybox", 0o755, program)?;
     for applet in APPLETS {
         tree = tree.symlink(&format!("bin/{applet}"), "busybox")?;
@@ -45,19 +49,7 @@ pub(super) fn pause(parts: &Path) -> Result<Vec<u8>> {
 /// The function written on kyaml.
 pub(super) fn set_namespace(parts: &Path) -> Result<Vec<u8>> {
     let program = parts.join("set-namespace");
-    run(Command::new("go")
-        .args([
-            "build",
-            "-trimpath",
-            "-buildvcs=false",
-            "-ldflags=-s -w",
-            "-o",
-        ])
-        .arg(&program)
-        .arg(".")
-        .current_dir(sources().join("set-namespace"))
-        .env("CGO_ENABLED", "0")
-        .env("GOWORK", "off"))?;
+    go_build(&sources().join("set-namespace"), &program, ".")?;
     Ok(fs::read(program)?)
 }
 
@@ -74,7 +66,7 @@ pub(super) fn push_wrapper(host: &str, tag: &str) -> Result<String> {
 /// The same of the runner's image, but of an ordinary build for this machine: a release takes
 /// minutes after every change.
 pub(super) fn push_runner(host: &str, tag: &str) -> Result<String> {
-    let quick = ["--profile", "dev", "--architectures", super::architecture()];
+    let quick = ["--profile", "dev", "--architectures", architecture()];
     push_image("runner", &format!("{host}/function-runner:{tag}"), &quick)
 }
 
@@ -88,7 +80,7 @@ fn push_image(name: &str, image: &str, arguments: &[&str]) -> Result<String> {
         .output()
         .context("cannot run cargo")?;
     if !output.status.success() {
-        bail!("cargo xtask image {name}: {}", output.status);
+        return Err(already_reported());
     }
     let printed = String::from_utf8(output.stdout)?;
     let pinned = printed
@@ -101,7 +93,7 @@ fn push_image(name: &str, image: &str, arguments: &[&str]) -> Result<String> {
 
 /// A program that `tests/tools/build` made.
 pub(super) fn foreign_tool(name: &str) -> Result<Vec<u8>> {
-    let build = workspace().join("tests/tools/build");
+    let build = root().join("tests/tools/build");
     run(&mut Command::new(&build))?;
     let output = Command::new(&build).args(["--path", name]).output()?;
     let path = String::from_utf8(output.stdout)?;
@@ -112,8 +104,8 @@ pub(super) fn foreign_tool(name: &str) -> Result<Vec<u8>> {
 /// may be locked by the very build that runs us.
 fn static_program(package: &str) -> Result<Vec<u8>> {
     const PROFILE: &str = "tiny";
-    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-    let directory = workspace().join("target/image");
+    let target = static_triple();
+    let directory = target_directory().join("image");
     run(cargo()
         .args([
             "build",
@@ -127,15 +119,4 @@ fn static_program(package: &str) -> Result<Vec<u8>> {
         .arg(&directory))?;
     let program = directory.join(target).join(PROFILE).join(package);
     fs::read(&program).with_context(|| format!("cannot read {}", program.display()))
-}
-
-fn cargo() -> Command {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.current_dir(workspace());
-    command
-}
-
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

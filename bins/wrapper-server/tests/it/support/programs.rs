@@ -1,84 +1,75 @@
-//! The programs under test and the functions they serve, each built once for all tests.
+//! The programs under test and the functions they serve, each built at most once for all tests.
 
 use std::{
-    env,
-    ffi::OsStr,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     sync::OnceLock,
 };
 
-/// The wrapper as the image for this machine holds it.
+use runner_devtools::{cargo, go_build, root, static_triple, target_directory};
+
+/// Returns the wrapper as the image for this machine's architecture contains it.
 pub fn wrapper_server() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built(&[]))
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    built(&BUILT, "wrapper-server", || xtask_wrapper(&[]))
 }
 
-/// The wrapper as the image for 64-bit ARM holds it.
-pub fn wrapper_for_arm() -> PathBuf {
-    built(&["--architecture", "arm64"])
+/// Returns the wrapper as the image for 64-bit ARM contains it.
+pub fn wrapper_for_arm() -> &'static Path {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let build = || xtask_wrapper(&["--architecture", "arm64"]);
+    built(&BUILT, "wrapper-server for arm64", build)
 }
 
-/// Cheap where nothing has changed.
-fn built(which: &[&str]) -> PathBuf {
+/// Returns the example in Rust, as a static program.
+pub fn set_label() -> &'static Path {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    built(&BUILT, "set-label", || {
+        let triple = static_triple();
+        let status = cargo()
+            .args(["build", "--quiet", "--package", "set-label"])
+            .args(["--target", &triple])
+            .status();
+        let built = status.is_ok_and(|status| status.success());
+        built.then(|| target_directory().join(triple).join("debug/set-label"))
+    })
+}
+
+/// Returns the function in Go on kyaml.
+pub fn set_namespace() -> &'static Path {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    built(&BUILT, "set-namespace", || {
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("set-namespace");
+        let built = go_build(&repository("tests/images/set-namespace"), &program, ".");
+        built.is_ok().then_some(program)
+    })
+}
+
+/// Returns a path in the checkout.
+pub fn repository(path: &str) -> PathBuf {
+    root().join(path)
+}
+
+/// Builds a program for the first caller. After a failed build every caller panics with one line;
+/// the error of the build was printed once.
+fn built(
+    cell: &'static OnceLock<Option<PathBuf>>,
+    name: &str,
+    build: impl FnOnce() -> Option<PathBuf>,
+) -> &'static Path {
+    match cell.get_or_init(build) {
+        Some(program) => program,
+        None => panic!("{name} could not be built; the error was printed once, before the tests"),
+    }
+}
+
+fn xtask_wrapper(arguments: &[&str]) -> Option<PathBuf> {
     let output = cargo()
         .args(["xtask", "wrapper"])
-        .args(which)
+        .args(arguments)
         .stderr(Stdio::inherit())
         .output()
-        .unwrap();
-    assert!(output.status.success(), "the wrapper is not built");
-    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
-}
-
-/// The Rust example, without a need for libraries.
-pub fn set_label() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let target = format!("{}-unknown-linux-musl", env::consts::ARCH);
-        run(cargo()
-            .args(["build", "--quiet", "--package", "set-label"])
-            .args(["--target", &target]));
-        let built = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-        repository("")
-            .join(built)
-            .join(&target)
-            .join("debug/set-label")
-    })
-}
-
-/// The Go function on kyaml.
-pub fn set_namespace() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("set-namespace");
-        run(Command::new("go")
-            .args(["build", "-trimpath", "-buildvcs=false", "-o"])
-            .args([program.as_os_str(), OsStr::new(".")])
-            .current_dir(repository("tests/images/set-namespace"))
-            .env("CGO_ENABLED", "0")
-            .env("GOWORK", "off"));
-        program
-    })
-}
-
-/// A path in the checkout.
-pub fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .join(path)
-}
-
-fn cargo() -> Command {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(repository(""));
-    cargo
-}
-
-fn run(command: &mut Command) {
-    let status = command.status();
-    assert!(
-        status.as_ref().is_ok_and(|status| status.success()),
-        "{command:?}: {status:?}"
-    );
+        .ok()?;
+    let path = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| path.trim_end().into())
 }

@@ -35,7 +35,7 @@ impl Root {
         let root = Self::empty();
         let busybox = BUSYBOX.iter().map(Path::new).find(|path| path.exists());
         root.add(
-            busybox.expect("busybox is installed by `make setup`"),
+            busybox.expect("`scripts/setup tests` installs busybox"),
             "/bin/busybox",
         );
         for applet in ["cat", "sh"] {

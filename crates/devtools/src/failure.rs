@@ -1,0 +1,143 @@
+//! Errors of programs for developers: one line of cause, one line of remedy.
+
+use std::{error, fmt, process::ExitCode};
+
+use anyhow::{Error, Result};
+
+/// Attaches a remedy to the error of a result.
+pub trait Remedy<T> {
+    /// Attaches the command or action that fixes the error. The outermost remedy is printed.
+    ///
+    /// # Errors
+    ///
+    /// If the result is an error.
+    fn remedy(self, remedy: impl Into<String>) -> Result<T>;
+}
+
+/// An error with the command or action that fixes it.
+#[derive(Debug)]
+struct Failure {
+    cause: Error,
+    remedy: String,
+}
+
+/// An error whose cause and remedy a child process has printed.
+#[derive(Debug)]
+struct AlreadyReported;
+
+/// Returns an error with a remedy.
+#[must_use]
+pub fn failure(cause: impl fmt::Display, remedy: impl Into<String>) -> Error {
+    let cause = anyhow::anyhow!("{cause}");
+    let remedy = remedy.into();
+    Failure { cause, remedy }.into()
+}
+
+/// Returns the error of a program whose child process has printed cause and remedy: nothing is
+/// printed for it.
+#[must_use]
+pub fn already_reported() -> Error {
+    AlreadyReported.into()
+}
+
+/// Turns the result of a program into its exit code.
+///
+/// An error is printed as two lines, its causes in one and its remedy in the other, without a
+/// backtrace. `general_remedy` is for errors that have none of their own.
+#[must_use]
+pub fn exit_code(result: Result<()>, general_remedy: &str) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if !error.chain().any(<dyn error::Error>::is::<AlreadyReported>) {
+                eprintln!("{}", report(&error, general_remedy));
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns the two lines that [`exit_code`] prints for an error.
+#[must_use]
+pub fn report(error: &Error, general_remedy: &str) -> String {
+    let remedy = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Failure>())
+        .map_or(general_remedy, |failure| &failure.remedy);
+    let cause = one_line(&format!("{error:#}"));
+    format!("error: {cause}\n help: {}", one_line(remedy))
+}
+
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" | ")
+}
+
+// === impl Failure ===
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:#}", self.cause)
+    }
+}
+
+impl error::Error for Failure {}
+
+// === impl AlreadyReported ===
+
+impl fmt::Display for AlreadyReported {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a child process failed; its error is above")
+    }
+}
+
+impl error::Error for AlreadyReported {}
+
+// === impl Remedy ===
+
+impl<T, E: Into<Error>> Remedy<T> for Result<T, E> {
+    fn remedy(self, remedy: impl Into<String>) -> Result<T> {
+        self.map_err(|cause| {
+            let (cause, remedy) = (cause.into(), remedy.into());
+            Failure { cause, remedy }.into()
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn prints_the_causes_in_one_line_and_the_remedy_in_another() {
+        let error = failure("the disk\nis full", "remove files")
+            .context("cannot write the image")
+            .context("cannot push");
+        assert_eq!(
+            report(&error, "general"),
+            "error: cannot push: cannot write the image: the disk | is full\n help: remove files"
+        );
+    }
+
+    #[test]
+    fn prints_the_general_remedy_for_an_error_without_its_own() {
+        let error = anyhow::anyhow!("cause").context("step");
+        assert_eq!(
+            report(&error, "general"),
+            "error: step: cause\n help: general"
+        );
+    }
+
+    #[test]
+    fn prints_the_outermost_remedy() {
+        let result: Result<()> = Err(failure("cause", "inner"));
+        let error = result.context("step").remedy("outer").unwrap_err();
+        assert_eq!(
+            report(&error, "general"),
+            "error: step: cause\n help: outer"
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! Shared parts of the programs for developers (`xtask`, `testbed`, `bench`): the checkout they work
+//! on, the set-up they need, and the two lines they end with after an error.
+
+mod checkout;
+mod failure;
+mod setup;
+
+pub use checkout::{architecture, cargo, go_build, root, static_triple, target_directory};
+pub use failure::{Remedy, already_reported, exit_code, failure, report};
+pub use setup::setup;
