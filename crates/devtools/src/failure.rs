@@ -1,6 +1,9 @@
 //! Errors of programs for developers: one line of cause, one line of remedy.
 
-use std::{error, fmt, process::ExitCode};
+use std::{
+    error, fmt,
+    process::{ExitCode, ExitStatus},
+};
 
 use anyhow::{Error, Result};
 
@@ -33,11 +36,21 @@ pub fn failure(cause: impl fmt::Display, remedy: impl Into<String>) -> Error {
     Failure { cause, remedy }.into()
 }
 
-/// Returns the error of a program whose child process has printed cause and remedy: nothing is
-/// printed for it.
-#[must_use]
-pub fn already_reported() -> Error {
-    AlreadyReported.into()
+/// Checks the exit status of a child process that prints the cause and remedy of its own errors.
+///
+/// # Errors
+///
+/// If the child process failed. [`exit_code`] prints nothing for this error, unless a signal ended the
+/// child process.
+pub fn require_success(child: &str, status: ExitStatus) -> Result<()> {
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(_) => Err(AlreadyReported.into()),
+        None => Err(failure(
+            format!("{child} was ended by a signal: {status}"),
+            "run the command again",
+        )),
+    }
 }
 
 /// Turns the result of a program into its exit code.

@@ -6,5 +6,5 @@ mod failure;
 mod setup;
 
 pub use checkout::{architecture, cargo, go_build, root, static_triple, target_directory};
-pub use failure::{Remedy, already_reported, exit_code, failure, report};
+pub use failure::{Remedy, exit_code, failure, report, require_success};
 pub use setup::setup;

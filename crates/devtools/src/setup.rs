@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use crate::{Remedy, already_reported, root};
+use crate::{Remedy, require_success, root};
 
 /// Installs everything that a purpose of `scripts/setup`, such as `targets`, needs.
 ///
@@ -23,8 +23,5 @@ pub fn setup(purpose: &str) -> Result<()> {
         .status()
         .context("cannot run scripts/setup")
         .remedy("check that the checkout is complete: git status")?;
-    if !status.success() {
-        return Err(already_reported());
-    }
-    Ok(())
+    require_success("scripts/setup", status)
 }

@@ -17,7 +17,7 @@ use runner_devtools::root;
 
 pub use toolchain::Toolchain;
 
-/// Names that rustup answers to.
+/// Names of the programs that rustup stands in for, and its own.
 const RUST_PROGRAMS: [&str; 9] = [
     "cargo",
     "cargo-clippy",
@@ -30,8 +30,18 @@ const RUST_PROGRAMS: [&str; 9] = [
     "rustup-init",
 ];
 
-/// Prefixes of variables by which a developer's own Rust would be found.
-const RUST_VARIABLES: [&str; 4] = ["CARGO", "RUST", "XDG_", "LD_LIBRARY_PATH"];
+/// Variables that lead to the developer's own toolchain, build results or caches. Settings of the
+/// network stay.
+const VARIABLES_OF_DEVELOPER: [&str; 8] = [
+    "CARGO",
+    "CARGO_ENCODED_RUSTFLAGS",
+    "CARGO_TARGET_DIR",
+    "LD_LIBRARY_PATH",
+    "RUSTC",
+    "RUSTFLAGS",
+    "RUSTUP_TOOLCHAIN",
+    "XDG_CACHE_HOME",
+];
 
 /// A home directory with rustup and without any toolchain until one is added.
 pub struct FreshHome {
@@ -85,15 +95,10 @@ impl FreshHome {
     /// Returns a command that finds programs in these directories alone.
     #[must_use]
     pub fn command_with_path(&self, program: impl AsRef<Path>, path: &[PathBuf]) -> Command {
+        // Looks the program up in the PATH given below, not in that of this process.
         let mut command = Command::new("/usr/bin/env");
-        for (name, _) in env::vars_os() {
-            let name_text = name.to_string_lossy();
-            if RUST_VARIABLES
-                .iter()
-                .any(|prefix| name_text.starts_with(prefix))
-            {
-                command.env_remove(name);
-            }
+        for variable in VARIABLES_OF_DEVELOPER {
+            command.env_remove(variable);
         }
         for (variable, directory) in machine::go_caches() {
             command.env(variable, directory);

@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use runner_devtools::{already_reported, root, target_directory};
+use runner_devtools::{require_success, root, target_directory};
 
 /// The variables that make cargo's build scripts use it for a target such as
 /// `x86_64-unknown-linux-musl`.
@@ -55,9 +55,7 @@ fn zig() -> anyhow::Result<String> {
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run scripts/tools")?;
-    if !output.status.success() {
-        return Err(already_reported());
-    }
+    require_success("scripts/tools", output.status)?;
     let path = String::from_utf8(output.stdout)?.trim().to_owned();
     ensure!(!path.contains('\''), "a path holds a quote: {path}");
     Ok(path)

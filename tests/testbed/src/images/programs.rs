@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use runner_devtools::{
-    Remedy, already_reported, architecture, cargo, go_build, root, static_triple, target_directory,
+    Remedy, architecture, cargo, go_build, require_success, root, static_triple, target_directory,
 };
 use runner_image::Tree;
 
@@ -79,9 +79,7 @@ fn push_image(name: &str, image: &str, arguments: &[&str]) -> Result<String> {
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo")?;
-    if !output.status.success() {
-        return Err(already_reported());
-    }
+    require_success(&format!("cargo xtask image {name}"), output.status)?;
     let printed = String::from_utf8(output.stdout)?;
     let pinned = printed
         .lines()
