@@ -38,7 +38,7 @@ fmt: ## Format everything
 bench: ## Measure against the raw cost of the same functions, as ratios in one run
 	@scripts/bench
 
-testbed-build: ## Build Kubernetes for the test bed (10 minutes the first time, then cached)
+testbed-build: ## Build Kubernetes for the test bed (11 minutes the first time, then cached)
 	@scripts/setup testbed
 	$(CARGO) run --quiet --package testbed -- build
 

@@ -124,6 +124,10 @@ fn names_the_needed_version_where_go_is_missing_or_old() {
     );
     let (cause, _) = machine.refusal("testbed");
     assert!(cause.starts_with("Go is version 1.19.8;"), "{cause}");
+
+    machine.replace("go", "echo not Go");
+    let (cause, _) = machine.refusal("testbed");
+    assert!(cause.ends_with("does not say its version"), "{cause}");
 }
 
 #[test]
