@@ -23,7 +23,7 @@ fn run(command: &mut Command) {
 }
 
 #[test]
-#[ignore = "downloads 300 MB and builds for minutes: `make test` runs it as a stage of its own"]
+#[ignore = "downloads and builds for minutes: `make test` runs it as a stage of its own"]
 fn builds_an_image_with_a_bare_toolchain() {
     // Built with the developer's own toolchain, to save minutes: it needs only what `make run` needs.
     run(cargo().args(["build", "--quiet", "--package", "xtask"]));
