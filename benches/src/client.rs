@@ -91,7 +91,7 @@ impl Client {
         let request = EvaluateFunctionRequest {
             resource_list: list.clone(),
             image: self.image.clone(),
-            tag: String::new(),
+            ..EvaluateFunctionRequest::default()
         };
         let length = request.encoded_len();
         let mut message = BytesMut::with_capacity(PREFIX + length);

@@ -110,22 +110,22 @@ impl Cluster {
         Ok(())
     }
 
-    /// A runner that starts its pods here.
-    pub(crate) fn runner(&self, injection: Injection) -> Result<Runner> {
+    /// Starts a runner whose pods are made here, in the given way or the one it chooses by itself.
+    pub(crate) fn runner(&self, injection: Option<Injection>) -> Result<Runner> {
         let kubeconfig: PathBuf = self.scratch.path().join("kubeconfig");
         let (wrapper, host) = (self.wrapper_image()?, self.host()?);
-        let injection = match injection {
-            Injection::InitContainer => "init",
-            Injection::ContainerBeside => "container",
-            Injection::ImageVolume => "image",
-        };
+        let injection = injection.map(|injection| match injection {
+            Injection::InitContainer => "--wrapper-injection=init",
+            Injection::ContainerBeside => "--wrapper-injection=container",
+            Injection::ImageVolume => "--wrapper-injection=image",
+        });
         Runner::run(IN_STEP, |command| {
             command
                 .arg("--disable-runtimes=exec")
                 .arg(format!("--pod-namespace={}", self.namespace))
                 .arg("--announce-port=0")
                 .arg(format!("--announce-address={host}"))
-                .arg(format!("--wrapper-injection={injection}"))
+                .args(injection)
                 .env("KUBECONFIG", kubeconfig)
                 .env("WRAPPER_SERVER_IMAGE", wrapper)
         })

@@ -72,10 +72,11 @@ impl Load {
                 let name = slot_name(function.image(), slot);
                 let seen = Observed {
                     uid: Uid::from(format!("uid-{name}")),
+                    slot: name.clone(),
                     name,
                     resource_version: "1".into(),
                     image: Arc::clone(function.image()),
-                    template: TemplateVersion::parse("1"),
+                    template: TemplateVersion::new(&"1".into(), 0),
                     phase: PodPhase::Ready,
                     reclaim_after: Some(now + Duration::from_secs(1800)),
                 };

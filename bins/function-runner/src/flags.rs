@@ -4,10 +4,11 @@
 //! alone or with `=`, durations such as `1h30m`, the last of several wins.
 
 mod go;
+mod nearest;
 
-use std::{path::PathBuf, time::Duration};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, parser::ValueSource::CommandLine};
 use runner_telemetry::LogFormat;
 
 use go::{boolean, duration};
@@ -32,6 +33,9 @@ pub(crate) struct Flags {
     pub(crate) pod: PodFlags,
     #[command(flatten)]
     pub(crate) registry: RegistryFlags,
+    /// The first flag of the pod runtime or of registries on the command line, without dashes.
+    #[arg(skip)]
+    pub(crate) pod_flag: Option<String>,
 }
 
 /// The server itself.
@@ -47,8 +51,8 @@ pub(crate) struct ServerFlags {
     /// Runtimes not to use, comma separated: exec, pod
     #[arg(long, default_value = "", value_name = "NAMES")]
     pub(crate) disable_runtimes: String,
-    /// How much to log, 0 to 5: 3 adds health checks, 4 resource lists of failures
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=5))]
+    /// How much to log, 0 to 5: 3 adds health checks, 4 resource lists of failures; more counts as 5
+    #[arg(long, default_value_t = 2, value_name = "LEVEL", value_parser = go::log_level)]
     pub(crate) log_level: u8,
     /// Form of the log: auto, text, json
     #[arg(long, default_value = "auto", value_name = "FORMAT")]
@@ -69,7 +73,7 @@ pub(crate) struct ServerFlags {
     /// How long running evaluations may go on after SIGTERM or SIGINT
     #[arg(long, default_value = "30s", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
-    /// Certificate chain (PEM): serve TLS instead of plaintext
+    /// Certificate chain (PEM): serve TLS instead of plaintext; read again when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key_file")]
     pub(crate) tls_cert_file: Option<PathBuf>,
     /// Private key (PEM) of --tls-cert-file
@@ -90,6 +94,10 @@ pub(crate) struct ExecFlags {
     /// Which images they stand for; read again when it changes [default: ./config.yaml, which may be missing]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Run any absolute path that a request names (exec_path), not only files below --functions and
+    /// configured ones
+    #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub(crate) exec_absolute_paths: bool,
     /// Processes kept ready for each function in use; 0 turns it off
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) standby: usize,
@@ -108,7 +116,7 @@ pub(crate) struct PodFlags {
     /// Warm pods and limits of single functions [default: /pod-cache-config/pod-cache-config.yaml, which may be missing]
     #[arg(long, value_name = "FILE")]
     pub(crate) pod_cache_config: Option<PathBuf>,
-    /// Start the pods of the warm set at once
+    /// Keep pods of configured functions ready before anybody calls them
     #[arg(long, default_value = "true", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) warm_up_pod_cache: bool,
     /// Namespace of function pods
@@ -117,12 +125,25 @@ pub(crate) struct PodFlags {
     /// How long an unused pod is kept
     #[arg(long, default_value = "30m", value_parser = duration)]
     pub(crate) pod_ttl: Duration,
-    /// How often unused pods are looked for
+    /// How often services without a pod are removed and the ConfigMap of --function-pod-template is
+    /// read; at least 1s. Pods are removed when they expire, whatever this says
     #[arg(long, default_value = "1m", value_parser = duration)]
     pub(crate) scan_interval: Duration,
     /// ConfigMap in our own namespace with a pod template
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(crate) function_pod_template: String,
+    /// PodTemplate in the pod namespace that function pods are made from
+    #[arg(long, default_value = runner_cluster::POD_TEMPLATE, value_name = "NAME")]
+    pub(crate) base_pod_template_name: String,
+    /// ServiceTemplate in the pod namespace that their services are made from
+    #[arg(long, default_value = runner_cluster::SERVICE_TEMPLATE, value_name = "NAME")]
+    pub(crate) base_service_template_name: String,
+    /// Fail pod evaluations while a template is missing, instead of creating it
+    #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
+    pub(crate) skip_template_creation: bool,
+    /// How long to wait for a missing template before it is created, or is an error
+    #[arg(long, default_value = "0s", value_parser = duration)]
+    pub(crate) template_wait_timeout: Duration,
     /// Evaluations that may wait at one pod before another is started
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) max_waitlist_length: u32,
@@ -138,15 +159,26 @@ pub(crate) struct PodFlags {
     /// How long a pod may find no node before it counts as failed
     #[arg(long, default_value = "3s", value_parser = duration)]
     pub(crate) unschedulable_timeout: Duration,
-    /// Try an evaluation whose pod was lost once more, on another pod
+    /// Evaluations that one pod runs at once where no further pod can be started; at least
+    /// --max-waitlist-length
+    #[arg(long, default_value_t = 16, value_name = "N")]
+    pub(crate) max_evaluations_per_pod: u32,
+    /// How often an evaluation whose pod was lost is tried again, on another pod
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    pub(crate) max_grpc_retries: u32,
+    /// Older name: false is the same as --max-grpc-retries=0
     #[arg(long, default_value = "true", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) retry_lost_pods: bool,
     /// Way to a pod: auto, service (never past it), pod (no services are made)
     #[arg(long, default_value = "auto", value_name = "WAY")]
     pub(crate) pod_connect: PodConnect,
-    /// How the wrapper gets into a pod: init (container), container (beside the function; starts
-    /// sooner), image (volume; starts soonest)
-    #[arg(long, default_value = "init", value_name = "HOW")]
+    /// DNS domain of the cluster, for the names of services
+    #[arg(long, default_value = "cluster.local", value_name = "DOMAIN")]
+    pub(crate) cluster_domain: String,
+    /// How the wrapper gets into a pod: auto (with the built-in pod template the fastest way that
+    /// the cluster supports, with any other template as that says), init (container), container
+    /// (beside the function; starts sooner), image (volume; starts soonest)
+    #[arg(long, default_value = "auto", value_name = "HOW")]
     pub(crate) wrapper_injection: WrapperInjection,
     /// Port on which pods tell that they listen; 0 takes a free one
     #[arg(long, default_value_t = 9447)]
@@ -167,9 +199,17 @@ pub(crate) enum PodConnect {
 /// Values of `--wrapper-injection`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WrapperInjection {
+    Auto,
     Init,
     Container,
     Image,
+}
+
+/// Values of `--image-pinning`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ImagePinning {
+    Digest,
+    Tag,
 }
 
 /// Registries.
@@ -192,9 +232,13 @@ pub(crate) struct RegistryFlags {
     /// Trust the authority in --tls-secret-path
     #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) enable_private_registries_tls: bool,
-    /// Directory with ca.crt or ca.pem
+    /// Directory with ca.crt, ca.pem, cacert.pem, ca-bundle.crt or root.crt, tried in this order
     #[arg(long, default_value = "/var/tmp/tls-secret/", value_name = "DIR")]
     pub(crate) tls_secret_path: PathBuf,
+    /// How pods name the function's image: digest (what the tag pointed at when it was looked up),
+    /// tag (image:tag, as requested)
+    #[arg(long, default_value = "digest", value_name = "HOW")]
+    pub(crate) image_pinning: ImagePinning,
     /// How long what a tag points at is believed before it is asked for again
     #[arg(long, default_value = "5m", value_parser = duration)]
     pub(crate) image_tag_ttl: Duration,
@@ -209,12 +253,37 @@ pub(crate) struct RegistryFlags {
     pub(crate) registry_mirror: Vec<String>,
 }
 
+// === impl PodFlags ===
+
+impl PodFlags {
+    /// Returns how often an evaluation whose pod was lost is tried again.
+    pub(crate) fn retries(&self) -> u32 {
+        if self.retry_lost_pods {
+            self.max_grpc_retries
+        } else {
+            0
+        }
+    }
+}
+
 // === impl Flags ===
 
 impl Flags {
     /// Reads the command line; ends the process with 2 if it makes no sense.
     pub(crate) fn from_command_line() -> Self {
-        Self::parse_from(go::two_dashes(std::env::args_os()))
+        Self::from_words(std::env::args_os())
+            .unwrap_or_else(|error| nearest::suggest(error, &Self::command()).exit())
+    }
+
+    fn from_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let matches = Self::command().try_get_matches_from(go::two_dashes(words))?;
+        let mut flags = Self::from_arg_matches(&matches)?;
+        let of_pods = RegistryFlags::augment_args(PodFlags::augment_args(clap::Command::new("")));
+        flags.pod_flag = of_pods
+            .get_arguments()
+            .find(|flag| matches.value_source(flag.get_id().as_str()) == Some(CommandLine))
+            .and_then(|flag| flag.get_long().map(str::to_owned));
+        Ok(flags)
     }
 }
 

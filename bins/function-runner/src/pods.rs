@@ -1,17 +1,23 @@
 //! The cluster: what is followed there, and the pods that are kept there.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
-use runner_cluster::{Injection, PullSecret, RenderOptions, TemplateSource, own_namespace};
-use runner_config::{ClusterOptions, Configuration, Follow};
+use runner_cluster::{
+    Injection, InjectionPolicy, MissingTemplates, Pinning, PullSecret, RenderOptions,
+    TemplateObjects, TemplateSource, own_namespace,
+};
+use runner_config::{ClusterOptions, Configuration, ConnectError, Follow, SHORTEST_TIME_TO_LIVE};
 use runner_pool::{Limits, Settings};
 use runner_runtimes::{Announcing, Connect, Pod, PodOptions, Tracing};
 use runner_service::ListenAt;
 use tracing::{info, warn};
 
 use crate::{
-    flags::{Flags, PodConnect, PodFlags, WrapperInjection},
+    flags::{Flags, ImagePinning, PodConnect, PodFlags, WrapperInjection},
     registry,
     status::PodStatus,
 };
@@ -20,10 +26,50 @@ const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
 /// Any port will do: nothing is sent.
 const DISCARD: u16 = 9;
 
+/// Time that the start waits for the API server to take the pull secret.
+const FIRST_PULL_SECRET_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// What this process has to do with a cluster.
 pub(crate) struct Cluster {
     pub(crate) follow: Follow,
     pub(crate) pods: Pod,
+}
+
+/// Whether the pod runtime can be used. Current Porch runs function pods itself and deploys the
+/// runner without a wrapper image: that is no error, unless a flag asks for the pod runtime.
+///
+/// # Errors
+/// If there is no wrapper image and the command line has a flag of the pod runtime.
+pub(crate) fn usable(flags: &Flags) -> Result<bool> {
+    if wrapper_image().is_some() {
+        return Ok(true);
+    }
+    if let Some(flag) = &flags.pod_flag {
+        bail!(
+            "{WRAPPER_IMAGE} is not set: the pod runtime, which --{flag} is for, needs the image of \
+             the wrapper server (or turn it off with --disable-runtimes=pod)"
+        );
+    }
+    warn!("the pod runtime is off: {WRAPPER_IMAGE} is not set; only executables are served");
+    Ok(false)
+}
+
+/// Follows `FunctionConfig` objects for the exec runtime alone, where a cluster is configured.
+pub(crate) async fn follow_objects(flags: &Flags, configuration: &Configuration) -> Option<Follow> {
+    let why = match runner_config::connect(&ClusterOptions::default()).await {
+        Ok(client) => {
+            return Some(configuration.follow_objects(client, &flags.pod.pod_namespace));
+        }
+        Err(ConnectError::NoCluster) => "no Kubernetes cluster is configured".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    info!("FunctionConfig objects are not followed: {why}");
+    None
+}
+
+fn wrapper_image() -> Option<String> {
+    let image = std::env::var(WRAPPER_IMAGE).ok();
+    image.filter(|image| !image.is_empty())
 }
 
 // === impl Cluster ===
@@ -31,11 +77,11 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Follows configuration and pods from now on.
     pub(crate) async fn join(flags: &Flags, configuration: &Configuration) -> Result<Self> {
-        let wrapper_image = std::env::var(WRAPPER_IMAGE).unwrap_or_default();
-        if wrapper_image.is_empty() {
-            bail!(
-                "{WRAPPER_IMAGE} is not set: the pod runtime needs the image of the wrapper server \
-                 (or turn it off with --disable-runtimes=pod)"
+        let wrapper_image = wrapper_image().unwrap_or_default();
+        if flags.pod.pod_ttl < SHORTEST_TIME_TO_LIVE {
+            warn!(
+                "--pod-ttl={:?} is too short: {SHORTEST_TIME_TO_LIVE:?} is used",
+                flags.pod.pod_ttl
             );
         }
         let registry = registry::from_flags(&flags.registry)?;
@@ -46,16 +92,19 @@ impl Cluster {
             templates: templates(&client, &flags.pod),
             client,
             namespace: flags.pod.pod_namespace.clone(),
+            cluster_domain: flags.pod.cluster_domain.clone(),
             render: RenderOptions {
                 wrapper_image,
-                injection: match flags.pod.wrapper_injection {
-                    WrapperInjection::Init => Injection::Init,
-                    WrapperInjection::Container => Injection::Container,
-                    WrapperInjection::Image => Injection::Image,
-                },
                 max_request_body_size: flags.server.max_request_body_size,
                 pull_secret,
+                service_before_ready: flags.pod.pod_connect == PodConnect::Service,
+                pinning: match flags.registry.image_pinning {
+                    ImagePinning::Digest => Pinning::Digest,
+                    ImagePinning::Tag => Pinning::Tag,
+                },
+                ..RenderOptions::default()
             },
+            injection: injection(flags.pod.wrapper_injection),
             connect: match flags.pod.pod_connect {
                 PodConnect::Auto => Connect::Auto,
                 PodConnect::Service => Connect::Service,
@@ -95,8 +144,9 @@ impl Cluster {
     }
 }
 
-/// The name of the Secret that pods are pulled with. A pod that is made before its Secret cannot be
-/// pulled, so it is seen to first.
+/// Returns the name of the Secret that pods are pulled with. A pod that is made before its Secret
+/// cannot be pulled, so the Secret is written first, unless the API server is away: the port must
+/// open all the same.
 async fn pull_secret(client: &kube::Client, flags: &Flags) -> Option<String> {
     if !flags.registry.enable_private_registries {
         return None;
@@ -104,7 +154,7 @@ async fn pull_secret(client: &kube::Client, flags: &Flags) -> Option<String> {
     let name = flags.registry.registry_auth_secret_name.clone();
     let file = flags.registry.registry_auth_secret_path.clone();
     let mut secret = PullSecret::new(client.clone(), &flags.pod.pod_namespace, &name, file);
-    secret.bring_in_step().await;
+    let _ = tokio::time::timeout(FIRST_PULL_SECRET_TIMEOUT, secret.bring_in_step()).await;
     tokio::spawn(secret.keep());
     Some(name)
 }
@@ -112,10 +162,16 @@ async fn pull_secret(client: &kube::Client, flags: &Flags) -> Option<String> {
 fn templates(client: &kube::Client, flags: &PodFlags) -> TemplateSource {
     let client = client.clone();
     if flags.function_pod_template.is_empty() {
-        return TemplateSource::Objects {
+        return TemplateSource::Objects(TemplateObjects {
             client,
             namespace: flags.pod_namespace.clone(),
-        };
+            pod_name: flags.base_pod_template_name.clone(),
+            service_name: flags.base_service_template_name.clone(),
+            missing: MissingTemplates {
+                skip_creation: flags.skip_template_creation,
+                wait: flags.template_wait_timeout,
+            },
+        });
     }
     TemplateSource::ConfigMap {
         client,
@@ -125,12 +181,22 @@ fn templates(client: &kube::Client, flags: &PodFlags) -> TemplateSource {
     }
 }
 
+fn injection(flag: WrapperInjection) -> InjectionPolicy {
+    match flag {
+        WrapperInjection::Auto => InjectionPolicy::Auto,
+        WrapperInjection::Init => InjectionPolicy::Fixed(Injection::Init),
+        WrapperInjection::Container => InjectionPolicy::Fixed(Injection::Container),
+        WrapperInjection::Image => InjectionPolicy::Fixed(Injection::Image),
+    }
+}
+
 fn settings(flags: &PodFlags) -> Settings {
     let count = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
     Settings {
         max_pods: count(flags.max_parallel_pods_per_function),
         max_waitlist: count(flags.max_waitlist_length),
-        ttl: flags.pod_ttl,
+        max_in_flight: count(flags.max_evaluations_per_pod),
+        ttl: flags.pod_ttl.max(SHORTEST_TIME_TO_LIVE),
         ..Settings::default()
     }
 }
@@ -139,7 +205,7 @@ fn limits(flags: &PodFlags) -> Limits {
     Limits {
         max_queue: flags.max_queue_per_function,
         ready_timeout: flags.pod_ready_timeout,
-        retry_lost: flags.retry_lost_pods,
+        max_retries: flags.retries(),
         adopted: settings(flags),
         ..Limits::default()
     }

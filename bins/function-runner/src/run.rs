@@ -7,18 +7,18 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use runner_config::{Configuration, FileOptions, Progress, Wanted};
+use runner_config::{Binaries, Configuration, FileOptions, OBJECTS_TIMEOUT, Wanted};
 use runner_core::{Evaluator, Runtime};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
-use runner_runtimes::{Chain, Exec, Local, Pod, Wording};
-use runner_service::{Lifecycle, ListenAt, Server, ServerOptions};
+use runner_runtimes::{Chain, Exec, Files, Local, Pod, Wording};
+use runner_service::{Lifecycle, ListenAt, Server, ServerOptions, StuckCheck};
 use runner_telemetry::LogOptions;
 use tracing::{info, warn};
 
 use crate::{
     enabled::Enabled,
     flags::{Flags, ServerFlags},
-    pods::Cluster,
+    pods::{self, Cluster},
     status::Status,
     tls,
 };
@@ -68,11 +68,17 @@ async fn serve_observed(flags: Flags) -> Result<()> {
         .drain_on_signals(flags.server.drain_timeout, runner_process::end_all)
         .context("cannot watch for signals")?;
 
-    let enabled = Enabled::by(&flags.server.disable_runtimes);
+    let mut enabled = Enabled::by(&flags.server.disable_runtimes);
+    enabled.pod = enabled.pod && pods::usable(&flags)?;
     let configuration = Configuration::load(files(&flags, enabled))?;
     let _reload = configuration.spawn_reload()?;
     let cluster = if enabled.pod {
         Some(Cluster::join(&flags, &configuration).await?)
+    } else {
+        None
+    };
+    let _follow = if enabled.exec && !enabled.pod {
+        pods::follow_objects(&flags, &configuration).await
     } else {
         None
     };
@@ -83,13 +89,20 @@ async fn serve_observed(flags: Flags) -> Result<()> {
         exec: engine.clone(),
         pods: cluster.as_ref().map(|cluster| cluster.status(&flags.pod)),
     };
-    let runtimes = runtimes(engine, &flags, &configuration, cluster.as_ref());
+    let runtimes = runtimes(engine, &flags, &configuration, cluster.as_ref())?;
     let chain = Chain::new(runtimes, &flags.server.default_image_prefix);
-    let server = bind(&flags.server, Arc::new(chain), Arc::new(status), &lifecycle).await?;
+    let stuck = cluster.as_ref().map(|cluster| stuck(cluster.pods.clone()));
+    let (chain, status) = (Arc::new(chain), Arc::new(status));
+    let server = bind(&flags.server, chain, status, stuck, &lifecycle).await?;
     if let Some(cluster) = &cluster {
         drain_with(&lifecycle, cluster.pods.clone(), flags.server.drain_timeout);
     }
-    ready_when_in_step(lifecycle, cluster.as_ref());
+    let pods = cluster.as_ref().map(|cluster| cluster.pods.clone());
+    let mut ready = Box::pin(become_ready(lifecycle, configuration, enabled, pods));
+    // Without a cluster there is nothing to wait for: health says so from the first answer on.
+    if futures::poll!(&mut ready).is_pending() {
+        tokio::spawn(ready);
+    }
     info!(address = %server.address()?, version = env!("CARGO_PKG_VERSION"), "serving");
     server.serve().await?;
     info!("drained");
@@ -116,24 +129,51 @@ fn files(flags: &Flags, enabled: Enabled) -> FileOptions {
         ),
         pod_cache_wanted: wanted(enabled.pod, &flags.pod.pod_cache_config),
         default_prefix: flags.server.default_image_prefix.clone(),
+        binaries: if enabled.exec {
+            Binaries::Check
+        } else {
+            Binaries::Trust
+        },
     }
 }
 
-/// Health says SERVING once every source of configuration has spoken, or cannot, and the pods of
-/// the cluster are known.
-fn ready_when_in_step(lifecycle: Lifecycle, cluster: Option<&Cluster>) {
-    let Some(cluster) = cluster else {
-        return lifecycle.ready();
-    };
-    let mut progress = cluster.follow.progress();
-    let mut in_step = cluster.pods.in_step();
-    tokio::spawn(async move {
-        let _ = progress.wait_for(|now| *now != Progress::Pending).await;
-        if in_step.wait_for(|known| *known).await.is_ok() {
-            info!("in step with the cluster");
-            lifecycle.ready();
+/// Makes health say SERVING once all configuration is read and the pods of the cluster are known.
+///
+/// An API server that does not answer within [`OBJECTS_TIMEOUT`] delays only pods: executables of
+/// `--config` are served without it. One that answers and refuses to show pods is a fault of the
+/// installation: the runner stays unready, so that a rollout keeps the replicas that work.
+async fn become_ready(
+    lifecycle: Lifecycle,
+    configuration: Configuration,
+    enabled: Enabled,
+    pods: Option<Pod>,
+) {
+    if !configuration.completes_by(None).await && enabled.exec {
+        warn!(
+            "the Kubernetes API server has not answered within {OBJECTS_TIMEOUT:?}: serving the \
+             executables of --config alone; other functions are answered with UNAVAILABLE"
+        );
+        lifecycle.ready();
+    }
+    configuration.completed().await;
+    if let Some(pods) = pods {
+        // The sender lives as long as the pod runtime.
+        if pods.in_step().wait_for(|known| *known).await.is_err() {
+            return;
         }
-    });
+        info!("in step with the cluster");
+    }
+    lifecycle.ready();
+}
+
+/// Returns a check of the one task that the pod runtime cannot do without.
+fn stuck(pods: Pod) -> StuckCheck {
+    Arc::new(move || {
+        let silent = pods.stuck_for()?;
+        Some(format!(
+            "the task that looks after function pods has not run for {silent:.0?}"
+        ))
+    })
 }
 
 /// The pods stay for the successor; what runs in them is finished, and so is what callers send
@@ -154,10 +194,14 @@ fn runtimes(
     flags: &Flags,
     configuration: &Configuration,
     cluster: Option<&Cluster>,
-) -> Vec<Box<dyn Runtime>> {
+) -> Result<Vec<Box<dyn Runtime>>> {
     let mut runtimes: Vec<Box<dyn Runtime>> = Vec::new();
     if let Some(engine) = engine {
-        runtimes.push(Box::new(exec(engine, flags, configuration.clone())));
+        let exec = exec(engine, flags, configuration.clone())?;
+        runtimes.push(Box::new(match cluster {
+            Some(_) => exec.followed_by_another(),
+            None => exec,
+        }));
     }
     if let Some(cluster) = cluster {
         runtimes.push(Box::new(cluster.pods.clone()));
@@ -165,7 +209,7 @@ fn runtimes(
     if runtimes.is_empty() {
         warn!("no runtime is enabled: every call is answered with NOT_FOUND");
     }
-    runtimes
+    Ok(runtimes)
 }
 
 fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
@@ -187,7 +231,7 @@ fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
     engine
 }
 
-fn exec(engine: Engine, flags: &Flags, configuration: Configuration) -> Exec {
+fn exec(engine: Engine, flags: &Flags, configuration: Configuration) -> Result<Exec> {
     let local = Local::new(
         engine,
         Wording::Exec,
@@ -195,19 +239,23 @@ fn exec(engine: Engine, flags: &Flags, configuration: Configuration) -> Exec {
         flags.server.function_timeout,
         flags.server.max_request_body_size,
     );
-    Exec::new(configuration, local)
+    let files = Files::new(&flags.exec.functions, flags.exec.exec_absolute_paths)
+        .context("cannot find the directory of --functions")?;
+    Ok(Exec::new(configuration, files, local))
 }
 
 async fn bind(
     flags: &ServerFlags,
     evaluator: Arc<dyn Evaluator>,
     status: Arc<Status>,
+    stuck: Option<StuckCheck>,
     lifecycle: &Lifecycle,
 ) -> Result<Server> {
     let options = ServerOptions {
         message_limit: flags.max_request_body_size,
         trace_parent: Some(runner_telemetry::propagation::parent_of),
         status: Some(status),
+        stuck,
         serves_late_calls: true,
         tls: tls::from_files(flags)?,
     };

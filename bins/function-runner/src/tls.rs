@@ -1,18 +1,59 @@
-//! The server's certificate, from the files the flags name.
+//! The server's certificates, from the files that the flags name.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result};
-use runner_service::Tls;
+use runner_service::{Tls, TlsFiles};
+use tracing::{info, warn};
 
 use crate::flags::ServerFlags;
 
-/// None if the flags ask for plaintext.
+/// Interval between two looks at the files. They are small, and reading them works with every way of
+/// replacing them, above all with the symbolic links that the kubelet swaps.
+const READ_EVERY: Duration = Duration::from_secs(2);
+
+/// Returns the TLS of the server, or none if the flags ask for plaintext. The files are read again
+/// when they change.
 pub(crate) fn from_files(flags: &ServerFlags) -> Result<Option<Tls>> {
+    let Some(files) = read_all(flags)? else {
+        return Ok(None);
+    };
+    let tls = Tls::new(&files)?;
+    tokio::spawn(follow(flags.clone(), files, tls.clone()));
+    Ok(Some(tls))
+}
+
+/// Follows the files for ever. Files that cannot be used leave the certificates as they are, and are
+/// logged once.
+async fn follow(flags: ServerFlags, files: TlsFiles, tls: Tls) {
+    let mut last: Result<TlsFiles, String> = Ok(files);
+    loop {
+        tokio::time::sleep(READ_EVERY).await;
+        let read = match read_all(&flags) {
+            Ok(Some(files)) => Ok(files),
+            Ok(None) => return,
+            Err(error) => Err(format!("{error:#}")),
+        };
+        if read == last {
+            continue;
+        }
+        let replaced = match &read {
+            Ok(files) => tls.replace(files).map_err(|error| error.to_string()),
+            Err(error) => Err(error.clone()),
+        };
+        match replaced {
+            Ok(()) => info!("the TLS certificates were read again"),
+            Err(error) => warn!("{error}: the TLS certificates in use stay"),
+        }
+        last = read;
+    }
+}
+
+fn read_all(flags: &ServerFlags) -> Result<Option<TlsFiles>> {
     let (Some(certificate), Some(key)) = (&flags.tls_cert_file, &flags.tls_key_file) else {
         return Ok(None);
     };
-    Ok(Some(Tls {
+    Ok(Some(TlsFiles {
         certificate: read("--tls-cert-file", certificate)?,
         key: read("--tls-key-file", key)?,
         client_ca: match &flags.client_ca_file {

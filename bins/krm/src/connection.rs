@@ -97,6 +97,7 @@ impl Connection {
             resource_list: call.resource_list,
             image: call.image.to_owned(),
             tag: call.tag.to_owned(),
+            ..EvaluateFunctionRequest::default()
         });
         request.set_timeout(self.timeout);
         match client.evaluate_function(request).await {

@@ -74,7 +74,8 @@ pub struct Doctor {
     #[arg(long, value_name = "FILE")]
     registry_auth_secret_path: Option<PathBuf>,
 
-    /// A file, or a directory with ca.crt or ca.pem, to trust at registries
+    /// A file, or a directory with ca.crt, ca.pem, cacert.pem, ca-bundle.crt or root.crt, to trust
+    /// at registries
     #[arg(long, value_name = "PATH")]
     tls_secret_path: Option<PathBuf>,
 

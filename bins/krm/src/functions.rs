@@ -92,12 +92,7 @@ impl Functions {
     pub fn run(&self) -> Result<(), Failure> {
         let objects = self.objects()?;
         let declarations = objects.iter().map(|object| object.declaration.clone());
-        let binaries = if self.functions.is_some() {
-            Binaries::Check
-        } else {
-            Binaries::Trust
-        };
-        let table = Table::of(&self.files(), declarations, binaries)
+        let table = Table::of(&self.files(), declarations)
             .map_err(|error| Failure::failed(error.to_string()))?;
         let text = match self.output {
             Format::Table => show::table(&table, &objects),
@@ -120,6 +115,10 @@ impl Functions {
             pod_cache_config: self.pod_cache_config.clone().unwrap_or_default(),
             pod_cache_wanted: wanted(&self.pod_cache_config),
             default_prefix: self.default_image_prefix.clone(),
+            binaries: match self.functions {
+                Some(_) => Binaries::Check,
+                None => Binaries::Trust,
+            },
         }
     }
 

@@ -52,7 +52,8 @@ struct RegistryOptions {
     #[arg(long, value_name = "FILE")]
     registry_auth_secret_path: Option<PathBuf>,
 
-    /// A file, or a directory with ca.crt or ca.pem, to trust besides the system's roots
+    /// A file, or a directory with ca.crt, ca.pem, cacert.pem, ca-bundle.crt or root.crt, to trust
+    /// besides the system's roots
     #[arg(long, value_name = "PATH")]
     tls_secret_path: Option<PathBuf>,
 

@@ -14,6 +14,9 @@ use rustix::fs::{Access, access};
 /// Variables of ours, which a function never sees.
 pub(crate) const OWN_VARIABLES: &str = "KRM_WRAPPER_";
 
+/// Set to 0 by the runner where standby is turned off for this function alone.
+const STANDBY: &str = "KRM_WRAPPER_STANDBY";
+
 /// Why an entrypoint cannot be served. The exit codes are the shell's.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BadEntrypoint {
@@ -46,6 +49,7 @@ pub(crate) fn program(entrypoint: &[OsString]) -> Result<Program, BadEntrypoint>
         args: args.to_vec(),
         env: env::vars_os().filter(|(key, _)| !is_own(key)).collect(),
         surroundings: Surroundings::Inherited,
+        standby: env::var_os(STANDBY).is_none_or(|standby| standby != "0"),
     })
 }
 

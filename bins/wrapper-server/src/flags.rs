@@ -12,7 +12,7 @@ Usage: wrapper-server [FLAGS] -- ENTRYPOINT [ARGS…]
 Flags (one dash or two, '=' or a space before the value):
   --port N                   port to listen on (default 9446)
   --max-request-body-size N  largest message in bytes, both ways (default 6291456)
-  --verbosity N              how much to log, 0 to 5 (default 2)
+  --verbosity N              how much to log, 0 to 5 (default 2); more counts as 5
   --standby N                processes kept ready; 0 turns it off (default 1)
   --max-parallel N           processes at once; 0: two a core, or one that computes
                              for long (default 0)
@@ -119,7 +119,10 @@ impl Flags {
                         usize::try_from(u32::MAX).unwrap_or(usize::MAX),
                     )?;
                 }
-                "verbosity" => flags.verbosity = number(name, &value()?, 0, 5)?,
+                "verbosity" => {
+                    let level = number(name, &value()?, 0, u16::MAX)?;
+                    flags.verbosity = u8::try_from(level.min(5)).unwrap_or(5);
+                }
                 "standby" => flags.standby = number(name, &value()?, 0, 64)?,
                 "max-parallel" => flags.max_parallel = number(name, &value()?, 0, 4096)?,
                 "function-timeout" => {
@@ -164,13 +167,13 @@ mod tests {
 
     #[test]
     fn templates_of_existing_installations_are_understood() {
-        let asked = parse("--port 9446 --max-request-body-size 100 --verbosity=3 -- /fn --a -- b");
+        let asked = parse("--port 9446 --max-request-body-size 100 --verbosity=9 -- /fn --a -- b");
         let Ok(Asked::Serve(flags)) = asked else {
             panic!("{asked:?}")
         };
         assert_eq!(
             (flags.port, flags.max_request_body_size, flags.verbosity),
-            (9446, 100, 3)
+            (9446, 100, 5)
         );
         assert_eq!(
             flags.entrypoint,
@@ -189,8 +192,8 @@ mod tests {
                 "\"x\" of flag --port: write a number from 0 to 65535",
             ),
             (
-                "-verbosity 9 -- fn",
-                "--verbosity: write a number from 0 to 5",
+                "-verbosity much -- fn",
+                "--verbosity: write a number from 0 to 65535",
             ),
             ("--colour -- fn", "unknown flag --colour"),
             ("fn", "unexpected argument \"fn\""),

@@ -80,6 +80,18 @@ impl Cluster {
         }
     }
 
+    /// Asks the API server for the pod that it would store. Nothing is created.
+    ///
+    /// # Errors
+    /// When the API server refuses the pod or does not answer.
+    pub async fn dry_run(&self, pod: &Pod) -> Result<Pod, ApiError> {
+        let parameters = PostParams {
+            dry_run: true,
+            ..post()
+        };
+        within(self.pods.create(&parameters, pod)).await
+    }
+
     async fn taken(&self, pod: &Pod, why: String) -> CreateOutcome {
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         match within(self.pods.get(name)).await {

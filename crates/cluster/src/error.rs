@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use runner_config::innermost;
 use runner_core::{EvaluationError, Reason};
 use runner_pool::StartFailure;
 
@@ -69,14 +70,6 @@ impl From<kube::Error> for ApiError {
             _ => Self::Refused(message),
         }
     }
-}
-
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
 }
 
 #[cfg(test)]

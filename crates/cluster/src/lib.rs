@@ -10,6 +10,7 @@
 
 mod act;
 mod error;
+mod injection;
 mod names;
 mod observe;
 mod pull_secret;
@@ -21,12 +22,15 @@ mod watch;
 
 pub use act::{Cluster, CreateOutcome, DeleteOutcome};
 pub use error::ApiError;
+pub use injection::{InjectionPolicy, InjectionReason, InjectionStatus, Injector};
 pub use names::{
-    IMAGE_LABEL, POD_TEMPLATE, PORT, RECLAIM_AFTER, SERVICE_TEMPLATE, TEMPLATE_VERSION,
-    own_namespace,
+    IMAGE_LABEL, POD_TEMPLATE, PORT, RECLAIM_AFTER, SERVICE_TEMPLATE, SETTINGS_VERSION,
+    TEMPLATE_VERSION, own_namespace,
 };
 pub use observe::{Sighting, observe};
 pub use pull_secret::PullSecret;
-pub use render::{Announce, Injection, RenderOptions, fingerprint, pod, service};
-pub use template::{BadTemplate, TemplateSource, Templates};
+pub use render::{
+    Announce, Injection, Pinning, RenderOptions, fingerprint, pod, sample_pod, service,
+};
+pub use template::{BadTemplate, MissingTemplates, TemplateObjects, TemplateSource, Templates};
 pub use watch::{Seen, ServiceSeen, watch};

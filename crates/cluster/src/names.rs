@@ -4,10 +4,16 @@ use std::{fs, path::Path};
 
 /// The label that ties a pod to its service; its value is the slot's name.
 pub const IMAGE_LABEL: &str = "fn.kpt.dev/image";
-/// The annotation with the version of the template a pod was made from.
+/// The annotation with the resource version of the `PodTemplate` a pod was made from. Earlier
+/// runners write and compare the same value, so pods change hands in both directions.
 pub const TEMPLATE_VERSION: &str = "fn.kpt.dev/template-version";
+/// The annotation with fingerprints of the service template and of the function's overrides.
+/// Earlier runners do not write it.
+pub const SETTINGS_VERSION: &str = "fn.kpt.dev/settings-version";
 /// The annotation with the Unix second from which an unused pod may be removed.
 pub const RECLAIM_AFTER: &str = "fn.kpt.dev/reclaim-after";
+/// The annotation with the digest of the function's image where the pod names it by tag alone.
+pub(crate) const IMAGE_DIGEST: &str = "fn.kpt.dev/image-digest";
 /// The `PodTemplate` that function pods are made from.
 pub const POD_TEMPLATE: &str = "base-pod-template";
 /// The `ServiceTemplate` that their services are made from.

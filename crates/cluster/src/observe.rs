@@ -6,7 +6,11 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition, PodStatus};
 use runner_core::{Digest, ImageReference};
 use runner_pool::{Observed, PodFailure, PodName, PodPhase, TemplateVersion, Time, Uid};
 
-use crate::{RECLAIM_AFTER, TEMPLATE_VERSION, names::FUNCTION_CONTAINER, render::image_of};
+use crate::{
+    IMAGE_LABEL, Injection, RECLAIM_AFTER, SETTINGS_VERSION, TEMPLATE_VERSION,
+    names::{FUNCTION_CONTAINER, IMAGE_DIGEST},
+    render::{image_of, message_limit_of},
+};
 
 /// States of a container that do not end by waiting.
 const FINAL: [&str; 10] = [
@@ -33,6 +37,8 @@ pub struct Sighting {
     pub unschedulable: Option<PodFailure>,
     /// Whether a node has taken it.
     pub scheduled: bool,
+    /// The way in which the wrapper gets into the pod.
+    pub injection: Injection,
 }
 
 /// Reads a pod. None: it runs no function that could be named.
@@ -41,12 +47,19 @@ pub fn observe(pod: &Pod) -> Option<Sighting> {
     let meta = &pod.metadata;
     let annotation = |name| meta.annotations.as_ref().and_then(|all| all.get(name));
     let status = pod.status.as_ref();
+    let name = meta.name.as_deref()?;
+    let label = meta.labels.as_ref().and_then(|all| all.get(IMAGE_LABEL));
     let observed = Observed {
-        name: PodName::from(meta.name.as_deref()?),
+        name: PodName::from(name),
+        slot: PodName::from(label.map_or(name, String::as_str)),
         uid: Uid::from(meta.uid.as_deref()?),
         resource_version: meta.resource_version.as_deref()?.into(),
-        image: Arc::new(pinned(image_of(pod)?, status)),
-        template: TemplateVersion::parse(annotation(TEMPLATE_VERSION).map_or("", String::as_str)),
+        image: Arc::new(pinned(image_of(pod)?, annotation(IMAGE_DIGEST), status)),
+        template: TemplateVersion::of_pod(
+            annotation(TEMPLATE_VERSION).map_or("", String::as_str),
+            annotation(SETTINGS_VERSION).map(String::as_str),
+            message_limit_of(pod)?,
+        ),
         phase: match (&meta.deletion_timestamp, status) {
             (Some(_), _) => PodPhase::Deleting,
             (None, Some(status)) => phase(status),
@@ -64,14 +77,23 @@ pub fn observe(pod: &Pod) -> Option<Sighting> {
             .and_then(|address| address.parse().ok()),
         unschedulable: scheduled.and_then(unschedulable),
         scheduled: scheduled.is_some_and(|condition| condition.status == "True"),
+        injection: Injection::of(pod),
     })
 }
 
-/// The image with the digest that runs. Earlier runners named none; the kubelet says which it is
-/// once it has pulled the image.
-fn pinned(image: ImageReference, status: Option<&PodStatus>) -> ImageReference {
+/// Returns the image with the digest that runs. Pods that name their image by tag have the digest in
+/// an annotation. Pods of earlier runners have none; the kubelet tells it once it has pulled the
+/// image.
+fn pinned(
+    image: ImageReference,
+    annotated: Option<&String>,
+    status: Option<&PodStatus>,
+) -> ImageReference {
     if image.digest().is_some() {
         return image;
+    }
+    if let Some(digest) = annotated.and_then(|text| Digest::parse(text).ok()) {
+        return image.at_digest(digest);
     }
     let mut containers = status
         .iter()
@@ -219,13 +241,44 @@ mod tests {
         let seen = seen(
             &json!({"podIP": "198.18.0.7", "conditions": [{"type": "Ready", "status": "True"}]}),
         );
-        assert_eq!(seen.observed.template, TemplateVersion::parse("17"));
+        let limit = 6_291_456;
+        assert_eq!(
+            seen.observed.template,
+            TemplateVersion::of_pod("17", None, limit)
+        );
         assert_eq!(
             seen.observed.reclaim_after,
             Some(Time::from_unix_secs(1000))
         );
         assert_eq!(seen.address, Some([198, 18, 0, 7].into()));
         assert!(matches!(seen.observed.phase, PodPhase::Ready));
+    }
+
+    #[rstest]
+    #[case::go(json!(["--port", "9446", "--max-request-body-size", "20", "--", "fn"]), 20)]
+    #[case::one_word(json!(["-max-request-body-size=20"]), 20)]
+    #[case::the_last_counts(json!(["--max-request-body-size=7", "--max-request-body-size=20"]), 20)]
+    #[case::the_functions_own(json!(["--", "fn", "--max-request-body-size=7"]), 6_291_456)]
+    #[case::none(json!([]), 6_291_456)]
+    fn the_wrappers_message_limit_is_read_from_its_arguments(
+        #[case] args: Value,
+        #[case] limit: u64,
+    ) {
+        let pod = json!({
+            "metadata": {
+                "name": "fn-v1-1-abcd-x7k2p", "uid": "u1", "resourceVersion": "5",
+                "labels": {IMAGE_LABEL: "fn-v1-1-abcd"},
+                "annotations": {TEMPLATE_VERSION: "17"},
+            },
+            "spec": {"containers": [
+                {"name": "function", "image": "ghcr.io/x/fn:v1", "args": args}]},
+        });
+        let seen = observe(&serde_json::from_value(pod).unwrap()).unwrap();
+        assert_eq!(seen.observed.slot.as_str(), "fn-v1-1-abcd");
+        assert_eq!(
+            seen.observed.template,
+            TemplateVersion::of_pod("17", None, limit)
+        );
     }
 
     #[rstest]

@@ -3,9 +3,10 @@
 mod harden;
 mod overrides;
 mod place;
+mod sample;
 mod wrapper;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use k8s_openapi::{
     api::core::v1::{Container, ContainerPort, LocalObjectReference, Pod, Service, ServicePort},
@@ -15,16 +16,25 @@ use kube::core::ObjectMeta;
 use runner_config::objects::TemplateOverrides;
 use runner_core::ImageReference;
 use runner_pool::{Create, PodName};
+use runner_registry::is_public;
 
 pub use overrides::fingerprint;
+pub use sample::sample_pod;
+
+pub(crate) use overrides::fingerprint_of;
 
 use crate::{
-    IMAGE_LABEL, PORT, RECLAIM_AFTER, TEMPLATE_VERSION, Templates,
-    names::{DEFAULT_CONTAINER, FUNCTION_CONTAINER, SAFE_TO_EVICT},
+    IMAGE_LABEL, PORT, RECLAIM_AFTER, SETTINGS_VERSION, TEMPLATE_VERSION, Templates,
+    names::{
+        COPY_CONTAINER, DEFAULT_CONTAINER, FUNCTION_CONTAINER, IMAGE_DIGEST, SAFE_TO_EVICT, TOOLS,
+    },
 };
 
-/// Images of the public catalog need no pull secret.
-const PUBLIC_CATALOG: &str = "gcr.io/kpt-fn/";
+/// The wrapper's flag for the largest message.
+const SIZE_FLAG: &str = "--max-request-body-size";
+
+/// The largest message of a wrapper that is given no such flag.
+const WRAPPER_MESSAGE_LIMIT: u64 = 6_291_456;
 
 /// How the wrapper gets into a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +48,54 @@ pub enum Injection {
     Image,
 }
 
+/// How pods name the function's image (`--image-pinning`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pinning {
+    /// By tag and digest: every node runs what the tag pointed at when it was looked up.
+    #[default]
+    Digest,
+    /// By tag alone, as requested. The digest is kept in an annotation.
+    Tag,
+}
+
+// === impl Injection ===
+
+impl Injection {
+    /// Returns the way in which an existing pod was made.
+    pub(crate) fn of(pod: &Pod) -> Self {
+        let Some(spec) = &pod.spec else {
+            return Self::Init;
+        };
+        let mut volumes = spec.volumes.iter().flatten();
+        if volumes.any(|volume| volume.name == TOOLS && volume.image.is_some()) {
+            Self::Image
+        } else if spec.containers.iter().any(|it| it.name == COPY_CONTAINER) {
+            Self::Container
+        } else {
+            Self::Init
+        }
+    }
+
+    /// Returns the name of the way in a sentence.
+    pub(crate) fn named(self) -> &'static str {
+        match self {
+            Self::Init => "an init container",
+            Self::Container => "a container beside the function",
+            Self::Image => "an image volume",
+        }
+    }
+}
+
+impl fmt::Display for Injection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Init => "init",
+            Self::Container => "container",
+            Self::Image => "image",
+        })
+    }
+}
+
 /// What is the same for all pods.
 #[derive(Clone, Debug, Default)]
 pub struct RenderOptions {
@@ -47,8 +105,14 @@ pub struct RenderOptions {
     pub injection: Injection,
     /// The largest message, for the wrapper's flag.
     pub max_request_body_size: usize,
-    /// The Secret that images outside the public catalog are pulled with.
+    /// The Secret that images outside the public catalogs are pulled with.
     pub pull_secret: Option<String>,
+    /// Whether a service leads to its pod before Kubernetes calls the pod ready. Needed only where
+    /// the service is the only way to a pod. Such a service also leads to pods that are ending,
+    /// which the Go runner does not expect when it takes over a slot.
+    pub service_before_ready: bool,
+    /// How pods name the function's image.
+    pub pinning: Pinning,
 }
 
 /// Whom a pod's wrapper calls when it listens.
@@ -81,20 +145,36 @@ pub fn pod(
         wrapper::copy_beside(&mut spec);
     }
     if let Some(secret) = &options.pull_secret
-        && !image.to_string().starts_with(PUBLIC_CATALOG)
+        && !is_public(image)
     {
         attach(spec.image_pull_secrets.get_or_insert_default(), secret);
     }
     if let Some(container) = function_container(&mut spec.containers) {
-        place::place(container, &image.to_string());
+        match by_tag(image, options) {
+            Some(by_tag) => {
+                place::place(container, &by_tag.to_string());
+                // The node may have an earlier image of this tag.
+                container
+                    .image_pull_policy
+                    .get_or_insert_with(|| "Always".to_owned());
+            }
+            None => place::place(container, &image.to_string()),
+        }
         fill(container, entrypoint, options);
         if let Some(announce) = announce {
             wrapper::tell(container, create.name.as_str(), announce);
         }
     }
     harden::harden(&mut spec);
+    let mut metadata = metadata(create, template.metadata.unwrap_or_default());
+    if by_tag(image, options).is_some()
+        && let Some(digest) = image.digest()
+    {
+        let annotations = metadata.annotations.get_or_insert_default();
+        annotations.insert(IMAGE_DIGEST.to_owned(), digest.to_string());
+    }
     Pod {
-        metadata: metadata(create, template.metadata.unwrap_or_default()),
+        metadata,
         spec: Some(spec),
         status: None,
     }
@@ -102,15 +182,16 @@ pub fn pod(
 
 /// The service of a slot.
 #[must_use]
-pub fn service(slot: &PodName, templates: &Templates) -> Service {
+pub fn service(slot: &PodName, templates: &Templates, options: &RenderOptions) -> Service {
     let template = templates.service.clone();
     let given = template.metadata.unwrap_or_default();
     let mut spec = template.spec.unwrap_or_default();
     let name = slot.as_str().to_owned();
     spec.selector = Some(BTreeMap::from([(IMAGE_LABEL.to_owned(), name.clone())]));
     spec.type_.get_or_insert_with(|| "ClusterIP".to_owned());
-    // The wrapper listens seconds before Kubernetes calls the pod ready.
-    spec.publish_not_ready_addresses.get_or_insert(true);
+    if options.service_before_ready {
+        spec.publish_not_ready_addresses.get_or_insert(true);
+    }
     let port = i32::from(PORT);
     let ports = spec.ports.get_or_insert_default();
     if !ports.iter().any(|known| known.port == port) {
@@ -137,11 +218,35 @@ pub fn service(slot: &PodName, templates: &Templates) -> Service {
 
 /// The image of a pod's function container.
 pub(crate) fn image_of(pod: &Pod) -> Option<ImageReference> {
+    function_of(pod)?.image.as_deref()?.parse().ok()
+}
+
+/// Returns the largest message, in bytes, that the wrapper of a pod accepts by its arguments.
+pub(crate) fn message_limit_of(pod: &Pod) -> Option<u64> {
+    let mut args = function_of(pod)?.args.iter().flatten();
+    let mut limit = WRAPPER_MESSAGE_LIMIT;
+    while let Some(arg) = args.next().filter(|arg| *arg != "--") {
+        let given = match arg.split_once('=') {
+            Some((flag, value)) if is_size_flag(flag) => Some(value),
+            None if is_size_flag(arg) => args.next().map(String::as_str),
+            _ => None,
+        };
+        // The last one counts, as in the wrapper.
+        limit = given.and_then(|value| value.parse().ok()).unwrap_or(limit);
+    }
+    Some(limit)
+}
+
+/// Go's flags take one dash or two.
+fn is_size_flag(flag: &str) -> bool {
+    flag == SIZE_FLAG || SIZE_FLAG.strip_prefix('-') == Some(flag)
+}
+
+fn function_of(pod: &Pod) -> Option<&Container> {
     let containers = &pod.spec.as_ref()?.containers;
-    let function = containers
+    containers
         .iter()
-        .find(|container| container.name == FUNCTION_CONTAINER)?;
-    function.image.as_deref()?.parse().ok()
+        .find(|container| container.name == FUNCTION_CONTAINER)
 }
 
 fn function_container(containers: &mut [Container]) -> Option<&mut Container> {
@@ -154,7 +259,7 @@ fn fill(container: &mut Container, entrypoint: &[String], options: &RenderOption
     let size = options.max_request_body_size.to_string();
     let port = PORT.to_string();
     let args = container.args.get_or_insert_default();
-    let flags = ["--port", &port, "--max-request-body-size", &size, "--"];
+    let flags = ["--port", &port, SIZE_FLAG, &size, "--"];
     args.extend(flags.map(str::to_owned));
     // Kubernetes expands $(NAME) in arguments; what the image says is meant as it is.
     args.extend(entrypoint.iter().map(|word| word.replace("$(", "$$(")));
@@ -171,6 +276,15 @@ fn fill(container: &mut Container, entrypoint: &[String], options: &RenderOption
     container.termination_message_policy = Some("FallbackToLogsOnError".to_owned());
 }
 
+/// Returns the image without its digest, if pods are to name it so. An image that was requested
+/// without a tag keeps its digest.
+fn by_tag(image: &ImageReference, options: &RenderOptions) -> Option<ImageReference> {
+    match options.pinning {
+        Pinning::Digest => None,
+        Pinning::Tag => image.tag().map(|tag| image.at_tag(tag)),
+    }
+}
+
 fn attach(secrets: &mut Vec<LocalObjectReference>, name: &str) {
     if !secrets.iter().any(|secret| secret.name == name) {
         secrets.push(LocalObjectReference {
@@ -181,8 +295,9 @@ fn attach(secrets: &mut Vec<LocalObjectReference>, name: &str) {
 
 fn metadata(create: &Create, given: ObjectMeta) -> ObjectMeta {
     let name = create.name.as_str().to_owned();
+    let slot = create.slot.as_str().to_owned();
     let mut labels = given.labels.unwrap_or_default();
-    labels.insert(IMAGE_LABEL.to_owned(), name.clone());
+    labels.insert(IMAGE_LABEL.to_owned(), slot);
     let mut annotations = given.annotations.unwrap_or_default();
     annotations
         .entry(SAFE_TO_EVICT.to_owned())
@@ -190,7 +305,9 @@ fn metadata(create: &Create, given: ObjectMeta) -> ObjectMeta {
     annotations
         .entry(DEFAULT_CONTAINER.to_owned())
         .or_insert_with(|| FUNCTION_CONTAINER.to_owned());
-    annotations.insert(TEMPLATE_VERSION.to_owned(), create.template.to_string());
+    let made_from = &create.template;
+    annotations.insert(TEMPLATE_VERSION.to_owned(), made_from.version().to_owned());
+    annotations.insert(SETTINGS_VERSION.to_owned(), made_from.settings());
     let reclaim_after = create.reclaim_after.unix_secs().to_string();
     annotations.insert(RECLAIM_AFTER.to_owned(), reclaim_after);
     ObjectMeta {

@@ -1,7 +1,10 @@
 //! What function pods and their services are made from, in every form installations have.
 
+mod built_in;
 mod contract;
 mod default;
+#[cfg(test)]
+mod installations;
 mod source;
 
 use std::sync::Arc;
@@ -10,7 +13,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodTemplate, PodTemplateSpec, S
 use runner_config::objects::{ServiceTemplate, ServiceTemplateSpec};
 use serde::de::DeserializeOwned;
 
-pub use source::TemplateSource;
+use crate::render::fingerprint_of;
+
+pub use source::{MissingTemplates, TemplateObjects, TemplateSource};
 
 pub(crate) use default::{pod_template, service_template};
 
@@ -21,7 +26,7 @@ pub struct Templates {
     pub pod: PodTemplateSpec,
     /// What services are made from.
     pub service: ServiceTemplateSpec,
-    /// The higher of both resource versions: either change makes new pods.
+    /// The resource version of the object with the pod template, as earlier runners know it too.
     pub version: Arc<str>,
 }
 
@@ -48,6 +53,21 @@ pub enum BadTemplate {
         /// The API server's words.
         why: String,
     },
+    /// A template object does not exist and is not created.
+    #[error(
+        "{kind} {namespace}/{name} cannot be used ({why}) and --skip-template-creation forbids \
+         to create it: apply it, or remove the flag"
+    )]
+    Missing {
+        /// `PodTemplate` or `ServiceTemplate`.
+        kind: String,
+        /// The pod namespace.
+        namespace: String,
+        /// Name of the object.
+        name: String,
+        /// The reason why it cannot be used.
+        why: String,
+    },
     /// A key is missing.
     #[error("the template ConfigMap has no key {0:?}")]
     NoKey(&'static str),
@@ -72,26 +92,51 @@ impl Templates {
         }
     }
 
+    /// Returns whether the pod template is the built-in one of this or an earlier version, stored
+    /// or not. A template that was edited is not.
+    #[must_use]
+    pub fn is_built_in(&self) -> bool {
+        built_in::is_built_in(&self.pod)
+    }
+
+    /// Returns whether services made from the template have no address of their own.
+    #[must_use]
+    pub fn service_is_headless(&self) -> bool {
+        let spec = self.service.spec.as_ref();
+        spec.is_some_and(|spec| {
+            spec.cluster_ip.as_deref() == Some("None")
+                || spec.type_.as_deref() == Some("ExternalName")
+        })
+    }
+
     /// From the objects in the pod namespace. A part that is not there is the built-in one.
     pub fn of_objects(
         pod: Option<&PodTemplate>,
         service: Option<&ServiceTemplate>,
     ) -> Result<Self, BadTemplate> {
-        let versions = [
-            pod.and_then(|object| object.metadata.resource_version.as_deref()),
-            service.and_then(|object| object.metadata.resource_version.as_deref()),
-        ];
+        let version = pod.and_then(|object| object.metadata.resource_version.as_deref());
         let templates = Self {
             pod: match pod.and_then(|object| object.template.clone()) {
                 Some(template) => template,
                 None => pod_template(),
             },
             service: service.map_or_else(service_template, |object| object.template.clone()),
-            version: newest(versions.into_iter().flatten()).unwrap_or_else(|| "built-in".into()),
+            version: version.unwrap_or("built-in").into(),
         };
         contract::check(&templates.pod)?;
         contract::check_service(&templates.service)?;
         Ok(templates)
+    }
+
+    /// Returns the templates as the pool compares pods with them. A changed service template makes
+    /// new pods too, with new services; `message_limit` is what wrappers are started with.
+    #[must_use]
+    pub fn for_pool(&self, message_limit: usize) -> runner_pool::Template {
+        runner_pool::Template {
+            version: Arc::clone(&self.version),
+            service: fingerprint_of(&self.service),
+            message_limit: u64::try_from(message_limit).unwrap_or(u64::MAX),
+        }
     }
 
     /// From the older generation's ConfigMap.
@@ -124,6 +169,21 @@ impl Templates {
     }
 }
 
+// === impl BadTemplate ===
+
+impl BadTemplate {
+    /// Returns the error of a headless service template with `--pod-connect=service`.
+    #[must_use]
+    pub fn headless() -> Self {
+        Self::Service(
+            "makes services without an address of their own (clusterIP: None or type \
+             ExternalName), through which --pod-connect=service cannot reach any pod: remove \
+             clusterIP, or use --pod-connect=auto or pod"
+                .to_owned(),
+        )
+    }
+}
+
 fn parse<T: DeserializeOwned>(
     key: &'static str,
     kind: &'static str,
@@ -136,18 +196,12 @@ fn parse<T: DeserializeOwned>(
     })
 }
 
-/// Numbers compare as numbers; a version that is none stands for itself.
-fn newest<'a>(versions: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {
-    versions
-        .max_by_key(|version| version.parse::<u64>().unwrap_or(0))
-        .map(Into::into)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{POD_TEMPLATE, SERVICE_TEMPLATE};
 
     fn config_map(data: &serde_json::Value) -> ConfigMap {
         serde_json::from_value(json!({"metadata": {"resourceVersion": "41"}, "data": data}))
@@ -160,14 +214,21 @@ mod tests {
     }
 
     #[test]
-    fn either_object_makes_a_new_version() {
-        let mut pod = default::pod_template_object();
-        let mut service = default::service_template_object();
+    fn the_version_is_the_pod_templates_whichever_object_is_newer() {
+        let mut pod = default::pod_template_object(POD_TEMPLATE);
+        let mut service = default::service_template_object(SERVICE_TEMPLATE);
         pod.metadata.resource_version = Some("9".to_owned());
         service.metadata.resource_version = Some("10".to_owned());
         let templates = Templates::of_objects(Some(&pod), Some(&service)).unwrap();
-        assert_eq!(&*templates.version, "10");
+        assert_eq!(&*templates.version, "9");
         assert_eq!(templates.pod, pod_template());
+        service.metadata.resource_version = Some("11".to_owned());
+        let same = Templates::of_objects(Some(&pod), Some(&service)).unwrap();
+        assert_eq!(same.for_pool(6), templates.for_pool(6));
+        let spec = service.template.spec.get_or_insert_default();
+        spec.session_affinity = Some("ClientIP".to_owned());
+        let changed = Templates::of_objects(Some(&pod), Some(&service)).unwrap();
+        assert_ne!(changed.for_pool(6), templates.for_pool(6));
     }
 
     #[test]
@@ -185,6 +246,19 @@ mod tests {
         assert_eq!(annotations["team"], "blue");
         let spec = templates.service.spec.unwrap();
         assert_eq!(spec.ip_family_policy.as_deref(), Some("SingleStack"));
+    }
+
+    #[test]
+    fn tells_services_without_an_address_of_their_own() {
+        let headless = |spec: serde_json::Value| {
+            let mut templates = Templates::built_in();
+            templates.service.spec = serde_json::from_value(spec).unwrap();
+            templates.service_is_headless()
+        };
+        assert!(headless(json!({"clusterIP": "None"})));
+        assert!(headless(json!({"type": "ExternalName"})));
+        assert!(!headless(json!({"type": "ClusterIP"})));
+        assert!(!Templates::built_in().service_is_headless());
     }
 
     #[test]

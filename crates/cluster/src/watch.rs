@@ -8,7 +8,7 @@ use kube::{
     Api, Client, Resource,
     runtime::{WatchStreamExt, watcher},
 };
-use runner_config::Again;
+use runner_config::{Again, watch_config};
 use runner_pool::{PodName, Uid};
 use serde::de::DeserializeOwned;
 use tokio::{sync::mpsc, task::JoinSet};
@@ -60,11 +60,11 @@ pub fn watch(
 ) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     let pods = Api::namespaced(client.clone(), namespace);
-    let labelled = watcher::Config::default().labels(IMAGE_LABEL);
+    let labelled = watch_config().labels(IMAGE_LABEL);
     tasks.spawn(follow(pods, labelled, "pods", seen.clone(), Pods));
     let services = Api::namespaced(client.clone(), namespace);
     // Earlier runners made services without a label: they are known by what they select.
-    let all = watcher::Config::default();
+    let all = watch_config();
     tasks.spawn(follow(services, all, "services", seen.clone(), Services));
     tasks.spawn(templates.follow(seen));
     tasks
@@ -112,11 +112,9 @@ async fn follow<K>(
             Ok(watcher::Event::Apply(object)) => kind.shown(&object).into_iter().collect(),
             Ok(watcher::Event::Delete(object)) => kind.gone(&object).into_iter().collect(),
             Err(error) => {
-                let why = error.to_string();
-                // A watch that is merely too old is begun again at once and is nobody's business.
-                let routine =
-                    matches!(&error, watcher::Error::WatchError(status) if status.code == 410);
-                if !routine && trouble.as_ref() != Some(&why) {
+                if let Some(why) = refusal(&error)
+                    && trouble.as_ref() != Some(&why)
+                {
                     tracing::warn!("cannot watch {what}: {why}");
                     trouble = Some(why);
                 }
@@ -128,6 +126,20 @@ async fn follow<K>(
                 return;
             }
         }
+    }
+}
+
+/// Returns the API server's message if it refused a watch. None where it only ended the watch, and
+/// where it did not answer, which the client logs.
+fn refusal(error: &watcher::Error) -> Option<String> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => {
+            (status.code != 410).then(|| format!("{} (code {})", status.message, status.code))
+        }
+        _ => None,
     }
 }
 

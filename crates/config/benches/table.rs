@@ -10,7 +10,7 @@ use runner_config::{
     Age, Binaries, BinaryDeclaration, Configuration, Declaration, FileOptions, PodDeclaration,
     PodSettings, Source, Table, Wanted,
 };
-use runner_core::{ImageReference, TagConstraint};
+use runner_core::{ImageReference, TagConstraint, TagList};
 
 const FUNCTIONS: usize = 10_000;
 const PREFIX: &str = "ghcr.io/default/catalog";
@@ -23,12 +23,14 @@ fn options() -> FileOptions {
         pod_cache_config: PathBuf::from("/nonexistent/pod-cache-config.yaml"),
         pod_cache_wanted: Wanted::IfThere,
         default_prefix: PREFIX.to_owned(),
+        binaries: Binaries::Check,
     }
 }
 
 /// Half run as binaries that exist, half in pods; each has two prefixes and three tags.
 fn declarations() -> Vec<Declaration> {
-    let tags: Vec<String> = ["v0.4.0", "v0.4.1", "v0.5.0"].map(str::to_owned).into();
+    let tags = ["v0.4.0", "~0.4.1", "v0.5.0"].map(str::to_owned);
+    let tags = TagList::parse(&tags, |tag, why| panic!("{tag:?}: {why}"));
     (0..FUNCTIONS)
         .map(|at| Declaration {
             source: Source::Object {
@@ -47,6 +49,7 @@ fn declarations() -> Vec<Declaration> {
             binary: (at % 2 == 0).then(|| BinaryDeclaration {
                 path: "/bin/sh".to_owned(),
                 tags: tags.clone(),
+                standby: true,
             }),
             pod: (at % 2 == 1).then(|| PodDeclaration {
                 tags: tags.clone(),
@@ -64,7 +67,7 @@ fn build(c: &mut Criterion) {
     group.bench_function("build of 10,000 functions", |b| {
         b.iter_batched(
             || declarations.clone(),
-            |declarations| Table::of(&options(), declarations, Binaries::Check),
+            |declarations| Table::of(&options(), declarations),
             BatchSize::PerIteration,
         );
     });
@@ -75,7 +78,7 @@ fn lookup(c: &mut Criterion) {
     let configuration = Configuration::load(options()).expect("there are no files to be wrong");
     configuration.replace_objects(declarations());
     let image = |text: &str| ImageReference::qualified(text, PREFIX).expect("a good image");
-    let (binary, pods) = (image("fn-5000:v0.4.1"), image("fn-5001:v0.4.1"));
+    let (binary, pods) = (image("fn-5000:v0.4.2"), image("fn-5001:v0.4.2"));
     let stranger = image("ghcr.io/somebody/else:v1");
     let range = TagConstraint::parse(">= 0.4.0 < 0.5.0").expect("a good constraint");
     let mut group = c.benchmark_group("lookup");

@@ -1,11 +1,28 @@
 //! Finding the cluster: inside one, by `KUBECONFIG`, or by the user's own file.
 
-use std::path::PathBuf;
+mod outage;
+
+use std::{path::PathBuf, time::Duration};
 
 use kube::{
     Client, Config,
+    client::ClientBuilder,
     config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError},
+    runtime::watcher,
 };
+use tower::util::MapResultLayer;
+
+use outage::Outage;
+pub use outage::innermost;
+
+/// Time limit for a connection to the API server, with its TLS handshake.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time after which the API server ends a watch, seconds. The watch is begun again where it ended.
+const WATCH_SECONDS: u32 = 12;
+/// Longest silence of the API server on a connection in use. Longer than a watch, which is silent
+/// while nothing happens. A server that went silent is noticed after this time at most, and the next
+/// connection fails after the same time again or [`CONNECT_TIMEOUT`]: within 30 s in total.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Which cluster to use. The default is the one this process runs in or is pointed at.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +61,14 @@ enum Place {
     Home,
 }
 
-/// A client for the cluster, without talking to it yet.
+/// Returns the configuration of a watch that notices a silent API server.
+#[must_use]
+pub fn watch_config() -> watcher::Config {
+    watcher::Config::default().timeout(WATCH_SECONDS)
+}
+
+/// Returns a client for the cluster, without talking to it yet. It logs when the API server cannot
+/// be reached, and when it answers again.
 pub async fn connect(options: &ClusterOptions) -> Result<Client, ConnectError> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let home = std::env::home_dir().is_some_and(|home| home.join(".kube/config").is_file());
@@ -53,14 +77,26 @@ pub async fn connect(options: &ClusterOptions) -> Result<Client, ConnectError> {
         context: options.context.clone(),
         ..KubeConfigOptions::default()
     };
-    let config = match place {
+    let mut config = match place {
         Place::InCluster => Config::incluster()?,
         Place::File(path) => {
             Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &context).await?
         }
         Place::Environment | Place::Home => Config::from_kubeconfig(&context).await?,
     };
-    Client::try_from(config).map_err(ConnectError::Client)
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    config.read_timeout = Some(SILENCE_TIMEOUT);
+    config.reset_reader_on_write = true;
+    let outage = Outage::default();
+    let noting = MapResultLayer::new(move |result: Result<_, tower::BoxError>| {
+        match &result {
+            Ok(_) => outage.answered(),
+            Err(error) => outage.failed(&**error),
+        }
+        result
+    });
+    let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
+    Ok(builder.with_layer(&noting).build())
 }
 
 fn find(options: &ClusterOptions, set: impl Fn(&str) -> bool, home: bool) -> Option<Place> {
@@ -113,6 +149,38 @@ mod tests {
     fn without_a_cluster_both_ways_out_are_named() {
         let message = ConnectError::NoCluster.to_string();
         assert!(message.contains("KUBECONFIG") && message.contains("--disable-runtimes=pod"));
+    }
+
+    fn kubeconfig(server: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+             clusters: [{{name: c, cluster: {{server: \"{server}\"}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+             users: [{{name: u, user: {{}}}}]\n"
+        );
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn notices_an_api_server_that_takes_connections_and_says_nothing() {
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let file = kubeconfig(&format!("http://{}", silent.local_addr().unwrap()));
+        let options = ClusterOptions {
+            kubeconfig: Some(file.path().to_owned()),
+            context: None,
+        };
+        let client = connect(&options).await.unwrap();
+        let answer = tokio::time::timeout(SILENCE_TIMEOUT * 2, client.apiserver_version()).await;
+        assert!(answer.expect("an error in time").is_err());
+    }
+
+    #[test]
+    fn a_watch_ends_before_its_silence_counts() {
+        assert!(Duration::from_secs(u64::from(WATCH_SECONDS)) < SILENCE_TIMEOUT);
+        let worst = SILENCE_TIMEOUT + SILENCE_TIMEOUT.max(CONNECT_TIMEOUT);
+        assert!(worst <= Duration::from_secs(30));
     }
 
     #[tokio::test]

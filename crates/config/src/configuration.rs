@@ -6,10 +6,13 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use tokio::sync::watch;
+use tokio::{
+    sync::watch,
+    time::{Duration, Instant, timeout_at},
+};
 
 use crate::{
-    Binaries, ConfigError, Declaration, FileOptions, Problem, Severity, Source, Table,
+    ConfigError, Declaration, FileOptions, Problem, Severity, Source, Table,
     files::{ExecEntry, File, Parsed, PodCacheEntry},
     table::Inputs,
 };
@@ -19,6 +22,10 @@ mod reload;
 
 pub(crate) use metrics::Metrics;
 pub use reload::{Reload, ReloadError};
+
+/// Time from the start of the process for which evaluations and readiness wait for the first list
+/// of `FunctionConfig` objects.
+pub const OBJECTS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The configuration in use. Cheap to clone; every clone sees the same table.
 #[derive(Clone, Debug)]
@@ -33,6 +40,9 @@ struct Shared {
     /// Held while a table is built and swapped in, never while one is read.
     sources: Mutex<Sources>,
     revision: watch::Sender<u64>,
+    loaded: Instant,
+    /// Whether objects are followed and the API server has not answered about them yet.
+    objects_pending: watch::Sender<bool>,
 }
 
 /// What each source said last that made sense, and what it says now that does not.
@@ -66,11 +76,10 @@ impl Table {
     pub fn of(
         options: &FileOptions,
         declarations: impl IntoIterator<Item = Declaration>,
-        binaries: Binaries,
     ) -> Result<Self, ConfigError> {
         let mut sources = Sources::read(options)?;
         sources.objects = by_source(declarations);
-        Ok(sources.compile(options, binaries))
+        Ok(sources.compile(options))
     }
 }
 
@@ -81,13 +90,15 @@ impl Configuration {
     /// last good one is kept instead.
     pub fn load(options: FileOptions) -> Result<Self, ConfigError> {
         let sources = Sources::read(&options)?;
-        let table = sources.compile(&options, Binaries::Check);
+        let table = sources.compile(&options);
         log_new(&[], table.problems());
         let shared = Shared {
             options,
             table: ArcSwap::from_pointee(table),
             sources: Mutex::new(sources),
             revision: watch::Sender::new(0),
+            loaded: Instant::now(),
+            objects_pending: watch::Sender::new(false),
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -104,6 +115,30 @@ impl Configuration {
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.shared.revision.subscribe()
+    }
+
+    /// Waits until the table holds everything that is configured: until the API server has answered
+    /// about `FunctionConfig` objects, where they are followed.
+    pub async fn completed(&self) {
+        let mut pending = self.shared.objects_pending.subscribe();
+        // The sender lives in `self`.
+        let _ = pending.wait_for(|pending| !pending).await;
+    }
+
+    /// Waits as [`Self::completed`] does, but only until `deadline` and at most [`OBJECTS_TIMEOUT`]
+    /// from the start of the process; returns whether the table is complete.
+    pub async fn completes_by(&self, deadline: Option<std::time::Instant>) -> bool {
+        let mut limit = self.shared.loaded + OBJECTS_TIMEOUT;
+        if let Some(deadline) = deadline {
+            limit = limit.min(deadline.into());
+        }
+        timeout_at(limit, self.completed()).await.is_ok()
+    }
+
+    /// Notes whether the first list of objects is still to come.
+    pub(crate) fn set_objects_pending(&self, pending: bool) {
+        let changed = |now: &mut bool| std::mem::replace(now, pending) != pending;
+        self.shared.objects_pending.send_if_modified(changed);
     }
 
     /// Replaces what all objects say.
@@ -158,7 +193,7 @@ impl Configuration {
     /// Builds a new table of the same sources: binaries may have come or gone.
     pub(crate) fn recheck_binaries(&self) {
         let sources = self.sources();
-        let table = sources.compile(&self.shared.options, Binaries::Check);
+        let table = sources.compile(&self.shared.options);
         if table.problems() != self.table().problems() {
             self.publish(table);
         }
@@ -169,7 +204,7 @@ impl Configuration {
     }
 
     fn swap(&self, sources: &Sources) {
-        self.publish(sources.compile(&self.shared.options, Binaries::Check));
+        self.publish(sources.compile(&self.shared.options));
     }
 
     fn publish(&self, table: Table) {
@@ -202,7 +237,7 @@ impl Sources {
         Ok(sources)
     }
 
-    fn compile(&self, options: &FileOptions, binaries: Binaries) -> Table {
+    fn compile(&self, options: &FileOptions) -> Table {
         let files = self.config.problems().chain(self.pod_cache.problems());
         Table::build(Inputs {
             functions_dir: &options.functions_dir,
@@ -211,7 +246,7 @@ impl Sources {
             pod_cache: &self.pod_cache.good.entries,
             declarations: self.objects.values().collect(),
             problems: files.cloned().collect(),
-            binaries,
+            binaries: options.binaries,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! What one `FunctionConfig` says, in the terms of the table and without Kubernetes types.
 
+use runner_core::TagList;
+
 use crate::{PodSettings, Problem, Source};
 
 /// One object's statement about one function.
@@ -36,15 +38,18 @@ pub struct Age {
 pub struct BinaryDeclaration {
     /// Absolute, or under the functions directory.
     pub path: String,
-    /// Exact tags, or digests as `sha256:…`.
-    pub tags: Vec<String>,
+    /// Versions that the binary stands for: constraints, tags, or digests as `sha256:…`.
+    pub tags: TagList,
+    /// Whether processes of the binary may be started before their input arrives.
+    pub standby: bool,
 }
 
-/// Settings for a function's pods and the tags to keep warm.
+/// Settings for a function's pods, and the versions that they are for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodDeclaration {
-    /// Tags to keep warm, or digests as `sha256:…`.
-    pub tags: Vec<String>,
-    /// Settings for every tag.
+    /// Versions that the settings apply to and that are kept warm: constraints, tags, or digests as
+    /// `sha256:…`.
+    pub tags: TagList,
+    /// Settings of the versions in `tags`; the template overrides apply to every version.
     pub settings: PodSettings,
 }

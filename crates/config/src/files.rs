@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Problem, Source};
+use crate::{Binaries, Problem, Source};
 
 mod exec;
 mod pod_cache;
@@ -30,6 +30,8 @@ pub struct FileOptions {
     pub pod_cache_wanted: Wanted,
     /// Where bare image names come from.
     pub default_prefix: String,
+    /// Whether a configured binary that is missing is a problem.
+    pub binaries: Binaries,
 }
 
 /// Whether a file is read.

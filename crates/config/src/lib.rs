@@ -25,12 +25,12 @@ mod table;
 mod testing;
 
 pub use again::Again;
-pub use client::{ClusterOptions, ConnectError, connect};
-pub use configuration::{Configuration, Reload, ReloadError};
+pub use client::{ClusterOptions, ConnectError, connect, innermost, watch_config};
+pub use configuration::{Configuration, OBJECTS_TIMEOUT, Reload, ReloadError};
 pub use declaration::{Age, BinaryDeclaration, Declaration, PodDeclaration};
 pub use duration::{BadDuration, parse_duration};
 pub use files::{ConfigError, FileOptions, Wanted};
 pub use problem::{Problem, Severity, Source};
 pub use reconcile::{Follow, ListError, Listed, Progress, declaration, list_objects};
-pub use settings::PodSettings;
-pub use table::{Binaries, Executable, Row, Runtime, Table};
+pub use settings::{PodSettings, SHORTEST_TIME_TO_LIVE};
+pub use table::{Binaries, Executable, Match, Row, Runtime, Table};

@@ -23,6 +23,7 @@ use tokio::{
 
 use crate::{
     Again, Configuration, Severity, Source,
+    client::watch_config,
     configuration::{Metrics, Outcome},
     objects::FunctionConfig,
 };
@@ -62,6 +63,9 @@ pub enum Progress {
 
 struct Reconciler {
     configuration: Configuration,
+    client: Client,
+    /// Whether the definition of the objects has a field for our generation; asked with each list.
+    tells_generation: bool,
     namespace: String,
     progress: watch::Sender<Progress>,
     writes: mpsc::UnboundedSender<Write>,
@@ -95,11 +99,14 @@ fn api(client: Client, namespace: &str) -> Api<DynamicObject> {
 impl Configuration {
     /// Follows the objects of a namespace until the guard is dropped.
     pub fn follow_objects(&self, client: Client, namespace: &str) -> Follow {
-        let api = api(client, namespace);
+        let api = api(client.clone(), namespace);
         let (progress, following) = watch::channel(Progress::Pending);
         let (writes, to_write) = mpsc::unbounded_channel();
+        self.set_objects_pending(true);
         let reconciler = Reconciler {
             configuration: self.clone(),
+            client,
+            tells_generation: true,
             namespace: namespace.to_owned(),
             progress,
             writes,
@@ -108,7 +115,7 @@ impl Configuration {
             listed: Vec::new(),
             trouble: None,
         };
-        let events = watcher(api.clone(), watcher::Config::default()).backoff(Again::default());
+        let events = watcher(api.clone(), watch_config()).backoff(Again::default());
         let tasks = [
             tokio::spawn(reconciler.run(events)),
             tokio::spawn(status::write_all(api, to_write)),
@@ -153,6 +160,8 @@ impl Reconciler {
         ));
         while let Some(events) = turns.next().await {
             let mut changed = BTreeMap::new();
+            let listed = |event: &watcher::Result<_>| matches!(event, Ok(watcher::Event::InitDone));
+            let listed = events.iter().any(listed);
             for event in events {
                 match event {
                     Ok(event) => self.take(event, &mut changed),
@@ -160,6 +169,13 @@ impl Reconciler {
                 }
             }
             self.apply(changed);
+            // Only now: evaluations that waited for the first list look into the table.
+            if *self.progress.borrow() != Progress::Pending {
+                self.configuration.set_objects_pending(false);
+            }
+            if listed {
+                self.tells_generation = status::has_generation(&self.client).await;
+            }
             self.report();
         }
     }
@@ -256,7 +272,7 @@ impl Reconciler {
         for (source, known) in &mut self.known {
             let error = errors.get(source).map(|messages| messages.join("; "));
             let report = Report {
-                generation: known.generation,
+                generation: known.generation.filter(|_| self.tells_generation),
                 error,
             };
             if known.reported.as_ref() == Some(&report) {

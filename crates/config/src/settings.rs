@@ -4,13 +4,18 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::ResourceRequirements;
 
-use crate::{Source, objects::TemplateOverrides};
+use crate::{BadDuration, Source, objects::TemplateOverrides, parse_duration};
+
+/// Shortest time that an idle pod is kept. Less would remove pods before they are used.
+pub const SHORTEST_TIME_TO_LIVE: Duration = Duration::from_secs(1);
 
 /// Settings of one function's pods. What is `None` is the runner's default; cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSettings {
-    /// How long an idle pod is kept.
+    /// How long an idle pod is kept; at least [`SHORTEST_TIME_TO_LIVE`].
     pub time_to_live: Option<Duration>,
+    /// Number of pods kept for a warm version, whether used or not; never zero.
+    pub min_pods: Option<u32>,
     /// The most pods at once; never zero.
     pub max_pods: Option<u32>,
     /// How many requests may wait for a pod before another is started; never zero.
@@ -34,6 +39,14 @@ impl PodSettings {
             .resources
             .as_ref()
     }
+}
+
+/// Parses a time to live. One that is too short is raised, and comes with what to tell the operator.
+pub(crate) fn time_to_live(text: &str) -> Result<(Duration, Option<String>), BadDuration> {
+    let parsed = parse_duration(text)?;
+    let raised = (parsed < SHORTEST_TIME_TO_LIVE)
+        .then(|| format!("{text} is too short: {SHORTEST_TIME_TO_LIVE:?} is used"));
+    Ok((parsed.max(SHORTEST_TIME_TO_LIVE), raised))
 }
 
 /// The first resource whose quantity Kubernetes would refuse.

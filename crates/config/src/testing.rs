@@ -2,6 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
+use runner_core::TagList;
 use tempfile::TempDir;
 
 use crate::{
@@ -60,7 +61,8 @@ impl Object {
     pub(crate) fn binary(mut self, path: &str, tags: &[&str]) -> Self {
         self.0.binary = Some(BinaryDeclaration {
             path: path.to_owned(),
-            tags: owned(tags),
+            tags: tag_list(tags),
+            standby: true,
         });
         self
     }
@@ -68,7 +70,7 @@ impl Object {
     pub(crate) fn pod(mut self, tags: &[&str]) -> Self {
         let settings = PodSettings::default();
         self.0.pod = Some(PodDeclaration {
-            tags: owned(tags),
+            tags: tag_list(tags),
             settings,
         });
         self
@@ -145,6 +147,7 @@ impl Fixture {
             pod_cache_config: self.path("pod-cache-config.yaml"),
             pod_cache_wanted: Wanted::IfThere,
             default_prefix: DEFAULT_PREFIX.to_owned(),
+            binaries: Binaries::Check,
         }
     }
 
@@ -181,6 +184,10 @@ impl Fixture {
             binaries: Binaries::Check,
         })
     }
+}
+
+fn tag_list(tags: &[&str]) -> TagList {
+    TagList::parse(&owned(tags), |tag, why| panic!("{tag:?}: {why}"))
 }
 
 fn owned(texts: &[&str]) -> Vec<String> {

@@ -8,7 +8,7 @@ use opentelemetry_sdk::metrics::{
     InMemoryMetricExporter, PeriodicReader, SdkMeterProvider,
     data::{AggregatedMetrics, MetricData},
 };
-use runner_config::{Configuration, FileOptions, Wanted};
+use runner_config::{Binaries, Configuration, FileOptions, Wanted};
 
 /// The latest value of every series, as `name{label=value,…}`.
 fn scrape(provider: &SdkMeterProvider, exporter: &InMemoryMetricExporter) -> BTreeMap<String, u64> {
@@ -63,6 +63,7 @@ async fn reloads_and_problems_are_counted() {
         pod_cache_config: PathBuf::from("/nonexistent/pod-cache-config.yaml"),
         pod_cache_wanted: Wanted::IfThere,
         default_prefix: "ghcr.io/x".to_owned(),
+        binaries: Binaries::Check,
     })
     .unwrap();
     let _reload = configuration.spawn_reload().unwrap();

@@ -9,6 +9,8 @@ pub enum Reason {
     FunctionNotFound,
     /// The image or its tag constraint is malformed.
     BadImage,
+    /// The request's `exec_path` names a file that callers may not have run.
+    ExecPathOutside,
     /// The function exited non-zero or was killed by a signal.
     FunctionFailed,
     /// The function succeeded but printed no `ResourceList`.
@@ -50,9 +52,10 @@ pub struct EvaluationError {
 
 impl Reason {
     /// Every reason, for tables and tests.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::FunctionNotFound,
         Self::BadImage,
+        Self::ExecPathOutside,
         Self::FunctionFailed,
         Self::BadOutput,
         Self::MessageTooLarge,
@@ -74,6 +77,7 @@ impl Reason {
         match self {
             Self::FunctionNotFound => "FUNCTION_NOT_FOUND",
             Self::BadImage => "BAD_IMAGE",
+            Self::ExecPathOutside => "EXEC_PATH_OUTSIDE",
             Self::FunctionFailed => "FUNCTION_FAILED",
             Self::BadOutput => "BAD_OUTPUT",
             Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
@@ -129,6 +133,13 @@ impl EvaluationError {
         let key = key.into();
         self.metadata.retain(|(known, _)| *known != key);
         self.metadata.push((key, value.into()));
+        self
+    }
+
+    /// Replaces the message; reason and facts stay.
+    #[must_use]
+    pub fn worded(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
         self
     }
 

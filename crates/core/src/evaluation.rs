@@ -13,6 +13,8 @@ pub struct Evaluation {
     pub image: String,
     /// A constraint that selects among the image's tags; empty: the image's own tag.
     pub tag: String,
+    /// The executable to run in place of what is configured for the image; empty: none is named.
+    pub exec_path: String,
     /// The input. Whoever runs the function takes it out, so that the buffer is freed once fed.
     pub resource_list: Bytes,
     /// When the caller stops waiting.
@@ -31,7 +33,7 @@ pub struct Output {
 }
 
 /// Which function is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Function {
     /// Its image, qualified with the default prefix where it had none.
     pub image: ImageReference,
@@ -42,6 +44,19 @@ pub struct Function {
 /// A boxed evaluation in progress. Dropping it cancels the evaluation and leaves nothing behind.
 pub type EvaluationFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Output, EvaluationError>> + Send + 'a>>;
+
+/// The answer to a request that names a file.
+#[derive(Debug)]
+pub enum FileAnswer {
+    /// The file was run.
+    Ran(Result<Output, EvaluationError>),
+    /// The file cannot or must not be run, and the evaluation is as it was. The client gets this
+    /// error if nothing else can run the function.
+    NotRun(EvaluationError),
+}
+
+/// A boxed run of a file in progress. Dropping it cancels the run and leaves nothing behind.
+pub type FileFuture<'a> = Pin<Box<dyn Future<Output = FileAnswer> + Send + 'a>>;
 
 /// Answers evaluations: what a server serves.
 pub trait Evaluator: Send + Sync {
@@ -61,4 +76,11 @@ pub trait Runtime: Send + Sync {
         function: &'a Function,
         evaluation: &'a mut Evaluation,
     ) -> EvaluationFuture<'a>;
+
+    /// Runs the file that the evaluation's `exec_path` names, whatever its image is; none: this
+    /// runtime runs no files.
+    fn evaluate_file<'a>(&'a self, evaluation: &'a mut Evaluation) -> Option<FileFuture<'a>> {
+        let _ = evaluation;
+        None
+    }
 }

@@ -8,6 +8,8 @@ mod image;
 mod tag;
 
 pub use error::{EvaluationError, Reason};
-pub use evaluation::{Evaluation, EvaluationFuture, Evaluator, Function, Output, Runtime};
+pub use evaluation::{
+    Evaluation, EvaluationFuture, Evaluator, FileAnswer, FileFuture, Function, Output, Runtime,
+};
 pub use image::{BadImage, Digest, ImageReference};
-pub use tag::{BadTag, TagConstraint};
+pub use tag::{BadTag, Selection, TagConstraint, TagList};

@@ -7,16 +7,18 @@
 //! operator    = "=" "!=" ">" ">=" "<" "<=" "~" "^"
 //! ```
 //!
-//! A version may leave parts out (`0.4`) or say `x` or `*` for them, and may start with `v`. Tags
-//! that are no full version (`v0.4`, `latest`) move, so ranges never select them: only their own
-//! name does.
+//! A version may leave parts out (`0.4`) or say `x` or `*` for them, and may start with `v`. The
+//! rules are those of the library that Porch uses, Masterminds/semver v3: a tag such as `v0.4` is
+//! version 0.4.0, and a pre-release satisfies only a constraint that names one.
 
 use semver::Version;
 
+mod list;
 mod parse;
 mod range;
 
-use range::Range;
+pub use list::{Selection, TagList};
+use range::{Partial, Range};
 
 /// Selects among an image's tags: semver ranges or an exact tag.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -64,19 +66,20 @@ impl TagConstraint {
         self.names(tag) || version(tag).is_some_and(|version| self.admits(&version))
     }
 
-    /// The highest of the tags that satisfy the constraint.
+    /// Returns the highest of the tags that satisfy the constraint.
     ///
-    /// A tag that an exact constraint names wins over everything; versions win over other names.
-    /// `v1.0.0` and `1.0.0` are one version: the one with the `v` is taken, whatever their order.
+    /// A tag that an exact constraint names wins over everything. Full versions win over shortened
+    /// ones (`v0.4`, which usually move), and versions over other names. `v1.0.0` and `1.0.0` are
+    /// one version: the one with the `v` is taken, whatever their order.
     pub fn highest<'a>(&self, tags: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
         let mut named: Option<&str> = None;
-        let mut highest: Option<(Version, &str)> = None;
+        let mut highest: Option<(bool, Version, &str)> = None;
         for tag in tags {
             if self.exact() == Some(tag) {
                 return Some(tag);
             }
             if let Some(version) = version(tag).filter(|version| self.admits(version)) {
-                let candidate = (version, tag);
+                let candidate = (is_full(tag), version, tag);
                 if highest.as_ref().is_none_or(|best| *best < candidate) {
                     highest = Some(candidate);
                 }
@@ -84,7 +87,7 @@ impl TagConstraint {
                 named = Some(tag);
             }
         }
-        highest.map(|(_, tag)| tag).or(named)
+        highest.map(|(_, _, tag)| tag).or(named)
     }
 
     /// The tag that the whole constraint names, if it is a lone word: one question to a registry
@@ -101,6 +104,12 @@ impl TagConstraint {
     #[must_use]
     pub fn is_range(&self) -> bool {
         self.alternatives.len() > 1 || self.alternatives.iter().any(|one| !one.ranges.is_empty())
+    }
+
+    /// Whether every alternative is a range or version, and none is merely the name of a tag.
+    #[must_use]
+    pub fn is_semver(&self) -> bool {
+        self.alternatives.iter().all(|one| !one.ranges.is_empty())
     }
 
     /// The constraint as it was written.
@@ -135,9 +144,15 @@ impl Alternative {
     }
 }
 
-/// The version a tag spells in full, with or without a `v`.
+/// Returns the version that a tag spells, with or without a `v`; missing parts are 0.
 fn version(tag: &str) -> Option<Version> {
-    Version::parse(tag.strip_prefix('v').unwrap_or(tag)).ok()
+    let version = Partial::parse(tag).ok()?;
+    (!version.has_wildcard()).then(|| version.lowest())
+}
+
+/// Whether a tag spells a version with major, minor and patch.
+fn is_full(tag: &str) -> bool {
+    Partial::parse(tag).is_ok_and(|version| version.is_full())
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ pub enum Action {
         /// What its caller is told.
         error: EvaluationError,
     },
-    /// Write `reclaim-after` annotations, whenever there is time for it.
+    /// Write `reclaim-after` annotations, whenever there is time for it; report `ExtendFailed`, or
+    /// let the watch report the new value.
     Extend(Vec<Extension>),
     /// Ask a pod whether it still answers; report `Ready` or `ProbeFailed`.
     Probe {
@@ -37,8 +38,10 @@ pub enum Action {
 /// A pod to create.
 #[derive(Clone, Debug)]
 pub struct Create {
-    /// The slot it fills: the name of pod and service.
+    /// Name of the pod.
     pub name: PodName,
+    /// Name of the slot the pod fills: its label and the name of its service.
+    pub slot: PodName,
     /// What its announcement must be bound to.
     pub attempt: Attempt,
     /// What it runs.
@@ -92,7 +95,7 @@ pub struct Assign {
     pub pod: Uid,
     /// Where its time went until now.
     pub waited: Waited,
-    /// Whether this is the second try.
+    /// Whether the request was on another pod before.
     pub retry: bool,
 }
 

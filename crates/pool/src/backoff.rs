@@ -17,6 +17,8 @@ pub(crate) struct Backoff {
 pub(crate) struct Failure {
     /// No pod is created before.
     pub(crate) retry_at: Time,
+    /// No pod that nobody waits for is created before.
+    pub(crate) unasked_at: Time,
     /// Forgotten then, if nothing else failed.
     pub(crate) forget_at: Time,
     /// Whether waiting for the next try helps anybody.
@@ -39,12 +41,13 @@ impl Backoff {
         } else {
             limits.start_backoff
         };
-        let delay = delay(self.failures, first, longest);
+        let retry_at = now + delay(self.failures, first, longest);
+        let unasked_at = now + delay(self.failures, first, longest.max(limits.warm_backoff));
         self.failures = self.failures.saturating_add(1);
-        let retry_at = now + delay;
         self.last.insert(Failure {
             retry_at,
-            forget_at: retry_at + longest,
+            unasked_at,
+            forget_at: unasked_at.max(retry_at) + longest,
             passing,
             error,
         })
@@ -53,6 +56,12 @@ impl Backoff {
     /// The failure that forbids a start now.
     pub(crate) fn active(&self, now: Time) -> Option<&Failure> {
         self.last.as_ref().filter(|failure| now < failure.retry_at)
+    }
+
+    /// When a pod may be started that nobody waits for, if not now.
+    pub(crate) fn unasked_after(&self, now: Time) -> Option<Time> {
+        let at = self.last.as_ref()?.unasked_at;
+        (now < at).then_some(at)
     }
 
     /// The failure that is remembered, in force or not.

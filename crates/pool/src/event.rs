@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use runner_core::{EvaluationError, ImageReference};
 
-use crate::{Attempt, Function, PodName, RequestId, TemplateVersion, Time, Uid};
+use crate::{Attempt, Function, PodName, RequestId, Template, TemplateVersion, Time, Uid};
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -80,11 +80,18 @@ pub enum Event {
         /// Whether a precondition did not hold: somebody changed the pod.
         conflict: bool,
     },
-    /// Configuration was loaded: the functions to keep a pod ready for. One that was not among them
-    /// before is started; those no longer among them are left to their TTL.
+    /// A pod's `reclaim-after` could not be written.
+    ExtendFailed {
+        /// The pod's name.
+        name: PodName,
+        /// The pod.
+        uid: Uid,
+    },
+    /// Configuration was loaded: the functions to keep pods ready for, for as long as they are
+    /// configured. Those no longer among them are left to their TTL.
     Configured(Vec<Arc<Function>>),
-    /// The pod template changed to this version.
-    TemplateChanged(Arc<str>),
+    /// What pods are made from changed to this.
+    TemplateChanged(Template),
     /// Time passed: [`Pool::next_wakeup`](crate::Pool::next_wakeup) is due.
     Tick,
     /// The runner shuts down: take no more requests, finish those there are, leave the pods to the
@@ -132,6 +139,8 @@ pub enum StartFailure {
 pub struct Observed {
     /// Its name.
     pub name: PodName,
+    /// Name of the slot the pod fills: its label and the name of its service.
+    pub slot: PodName,
     /// What the API server calls it.
     pub uid: Uid,
     /// Its version, for preconditions.
@@ -155,6 +164,9 @@ pub enum PodPhase {
     Ready,
     /// It will not be ready any more: failed, evicted, finished, or unable to start.
     Failed(PodFailure),
+    /// Failed for a reason that does not concern the next pod, which is made differently: requests
+    /// go on waiting, and the next pod is started at once.
+    FailedAvoidably(PodFailure),
     /// Being deleted.
     Deleting,
 }

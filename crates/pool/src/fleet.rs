@@ -40,8 +40,10 @@ pub(crate) struct Fleet {
     adopted: bool,
     /// Whether somebody names this digest himself, so that a moved tag does not end its use.
     pinned: bool,
-    /// Whether a pod is wanted though nobody waits: warm-up and roll-over.
+    /// Whether a pod is wanted though nobody waits: roll-over.
     wants_one: bool,
+    /// Whether configuration wants pods of the function kept ready.
+    warm: bool,
     in_background: bool,
     /// Where the next search for a pod begins: round robin among equals.
     cursor: usize,
@@ -79,6 +81,7 @@ impl Fleet {
             adopted: false,
             pinned: false,
             wants_one: false,
+            warm: false,
             in_background: false,
             cursor: 0,
             unready_since: Some(now),
@@ -116,6 +119,7 @@ impl Fleet {
         self.pods.is_empty()
             && self.queue.is_empty()
             && !self.wants_one
+            && !self.warm
             && self.backoff.last().is_none()
     }
 
@@ -142,13 +146,27 @@ impl Fleet {
         }
     }
 
-    /// Wants a pod although nobody waits for one.
-    pub(crate) fn warm(&mut self) {
-        self.wants_one = true;
+    /// Keeps pods ready from now on, whether anybody calls the function or not.
+    pub(crate) fn warm(&mut self, step: &mut Step<'_>) {
+        self.warm = true;
+        self.settle(step);
+        self.plan_all(step);
     }
 
-    pub(crate) fn cool(&mut self) {
+    /// Leaves the pods to their TTL from now on.
+    pub(crate) fn cool(&mut self, step: &mut Step<'_>) {
+        self.warm = false;
         self.wants_one = false;
+        self.plan_all(step);
+    }
+
+    /// Number of pods that are kept ready, used or not.
+    fn kept(&self) -> usize {
+        if self.warm && !self.superseded {
+            self.settings().kept_pods()
+        } else {
+            0
+        }
     }
 
     /// The tag points at another digest now. Whoever names this digest himself is not concerned.
@@ -170,7 +188,7 @@ impl Fleet {
         let had = self.census().live > 0;
         let mut changed = false;
         for pod in &mut self.pods {
-            let current = pod.template == version;
+            let current = pod.template.serves_for(&version);
             changed |= current != pod.current;
             pod.superseded =
                 !current && (pod.superseded || pod.current || pod.template.is_older_than(&version));
@@ -182,13 +200,11 @@ impl Fleet {
             // the first request.
             self.wants_one |= had && !self.adopted && !self.superseded && self.census().live == 0;
         }
-        for at in 0..self.pods.len() {
-            self.plan(at, step);
-        }
+        self.plan_all(step);
     }
 
     pub(crate) fn template(&self, step: &Step<'_>) -> TemplateVersion {
-        TemplateVersion::new(Arc::clone(&step.ledger.template), self.settings().overrides)
+        TemplateVersion::new(&step.ledger.template, self.settings().overrides)
     }
 
     fn index(&self, key: PodKey) -> Option<usize> {

@@ -4,6 +4,9 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use runner_core::{Digest, ImageReference};
 
+/// The shortest time that an unused pod is kept.
+const SHORTEST_TTL: Duration = Duration::from_secs(1);
+
 /// A function's image at one digest, and its settings.
 ///
 /// Pods run exactly one digest, so each digest of a tag is a function of its own. Once a tag has
@@ -26,7 +29,10 @@ pub struct Settings {
     pub max_waitlist: usize,
     /// What a pod holds at most, once no other can be started; at least `max_waitlist`.
     pub max_in_flight: usize,
-    /// How long an unused pod is kept.
+    /// Number of pods kept for a function of the warm set, whether used or not; 0 counts as 1, and
+    /// more than `max_pods` as `max_pods`.
+    pub min_pods: usize,
+    /// How long an unused pod is kept; less than a second counts as a second.
     pub ttl: Duration,
     /// A fingerprint of what the function overrides in the pod template; 0: nothing.
     pub overrides: u64,
@@ -101,6 +107,17 @@ impl Settings {
         self.max_waitlist.max(1)
     }
 
+    /// Returns how many pods a warm function keeps, used or not.
+    pub(crate) fn kept_pods(&self) -> usize {
+        self.min_pods.clamp(1, self.pods())
+    }
+
+    /// Returns how long an unused pod is kept. Annotations hold whole seconds, and a pod that may
+    /// go at once would be gone before it is used.
+    pub(crate) fn time_to_live(&self) -> Duration {
+        self.ttl.max(SHORTEST_TTL)
+    }
+
     pub(crate) fn in_flight(&self) -> usize {
         self.max_in_flight.max(self.waitlist())
     }
@@ -112,6 +129,7 @@ impl Default for Settings {
             max_pods: 1,
             max_waitlist: 2,
             max_in_flight: 16,
+            min_pods: 0,
             ttl: Duration::from_secs(30 * 60),
             overrides: 0,
             generation: 0,

@@ -2,14 +2,13 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::Arc,
     time::Duration,
 };
 
 use runner_core::EvaluationError;
 
 use crate::{
-    Action, Attempt, Counters, Limits, PodName, RequestId, Time,
+    Action, Attempt, Counters, Limits, PodName, RequestId, Template, Time, Uid,
     agenda::{Agenda, Due},
     fleet::{FleetId, PodKey},
 };
@@ -18,11 +17,12 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) limits: Limits,
-    /// The resource version of the pod template in force.
-    pub(crate) template: Arc<str>,
+    /// What pods are made from now.
+    pub(crate) template: Template,
     pub(crate) requests: HashMap<RequestId, Held>,
-    /// Every pod name known to be in use, and whose it is.
+    /// Every name of a pod or a slot known to be in use, and whose it is.
     pub(crate) names: HashMap<PodName, FleetId>,
+    pub(crate) predecessors: Predecessors,
     pub(crate) agenda: Agenda,
     pub(crate) background: Background,
     pub(crate) counters: Counters,
@@ -32,6 +32,12 @@ pub(crate) struct Ledger {
     next_pod: u64,
 }
 
+/// The last pod that was in each slot, so that its successor gets another name.
+#[derive(Debug, Default)]
+pub(crate) struct Predecessors {
+    uids: HashMap<PodName, Uid>,
+}
+
 /// A request that has not been answered.
 #[derive(Debug)]
 pub(crate) struct Held {
@@ -39,7 +45,8 @@ pub(crate) struct Held {
     pub(crate) arrived: Time,
     pub(crate) deadline: Option<Time>,
     pub(crate) place: Place,
-    pub(crate) retried: bool,
+    /// Number of pods that were lost with the request on them.
+    pub(crate) retries: u32,
     /// What the fleet's count of time without a ready pod showed when the request arrived.
     pub(crate) unready_mark: Duration,
     /// What it spent on a pod that was lost.
@@ -68,15 +75,35 @@ pub(crate) struct Step<'a> {
     pub(crate) out: &'a mut Vec<Action>,
 }
 
+// === impl Predecessors ===
+
+impl Predecessors {
+    /// Slots remembered at most. A forgotten slot may see the name of its first pod again, which is
+    /// free by then.
+    const MAX_SLOTS: usize = 4096;
+
+    pub(crate) fn note(&mut self, slot: &PodName, uid: Uid) {
+        if self.uids.len() >= Self::MAX_SLOTS && !self.uids.contains_key(slot) {
+            self.uids.clear();
+        }
+        self.uids.insert(slot.clone(), uid);
+    }
+
+    pub(crate) fn last_in(&self, slot: &PodName) -> Option<&Uid> {
+        self.uids.get(slot)
+    }
+}
+
 // === impl Ledger ===
 
 impl Ledger {
-    pub(crate) fn new(limits: Limits, template: Arc<str>) -> Self {
+    pub(crate) fn new(limits: Limits, template: Template) -> Self {
         Self {
             limits,
             template,
             requests: HashMap::new(),
             names: HashMap::new(),
+            predecessors: Predecessors::default(),
             agenda: Agenda::default(),
             background: Background::default(),
             counters: Counters::default(),
@@ -100,8 +127,8 @@ impl Ledger {
     /// Notes that a pod's `reclaim-after` is behind; the first note of a batch sets its time.
     pub(crate) fn note_extension(&mut self, now: Time, fleet: FleetId, pod: PodKey) {
         if self.extensions.is_empty() {
-            self.agenda
-                .add(now + self.limits.extend_batch, Due::Extensions);
+            let at = self.agenda.not_before(now + self.limits.extend_batch);
+            self.agenda.add(at, Due::Extensions);
         }
         self.extensions.push((fleet, pod));
     }
@@ -130,13 +157,19 @@ impl Background {
         self.running.remove(&fleet);
     }
 
-    /// The next fleet whose turn has come.
-    pub(crate) fn next(&mut self, limit: usize) -> Option<FleetId> {
-        if self.running.len() < limit.max(1) {
-            self.waiting.pop_front()
-        } else {
-            None
-        }
+    /// Number of fleets that wait for their turn.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Returns whether a fleet waits and may start a pod now.
+    pub(crate) fn has_turn(&self, limit: usize) -> bool {
+        !self.waiting.is_empty() && self.running.len() < limit.max(1)
+    }
+
+    /// The fleet that has waited longest.
+    pub(crate) fn next(&mut self) -> Option<FleetId> {
+        self.waiting.pop_front()
     }
 }
 

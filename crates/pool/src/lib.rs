@@ -31,7 +31,7 @@
 //! ```text
 //!              room on a pod
 //!  Request ───────────────────→ assigned ──→ Done
-//!     │ no room                  ↑    │ pod lost: once more, at the head of the queue
+//!     │ no room                  ↑    │ pod lost: again, at the head of the queue
 //!     └──────→ queued ───────────┘    └──→ queued, or Reject
 //!                └──→ Reject (deadline, queue full, start failed, draining)
 //! ```
@@ -41,12 +41,15 @@
 //! # State shared with other replicas
 //!
 //! What must survive a restart or be known to other runners is in the cluster: the pods themselves,
-//! their slot names (creation under a taken name is refused, so two runners never start the same
-//! slot twice) and `reclaim-after`. Everything else is local and may be lost.
+//! their names and `reclaim-after`. Everything else is local and may be lost. A pod's name follows
+//! from its slot and the last pod there, and the API server refuses a taken name, so runners that
+//! saw the same pods never fill a slot twice. A runner that saw less may; the surplus pod is then
+//! deleted, and all runners choose the same one.
 
 mod action;
 mod agenda;
 mod backoff;
+mod bound;
 mod event;
 mod fleet;
 mod function;
@@ -65,7 +68,7 @@ pub use function::{Function, Settings};
 pub use limits::Limits;
 pub use names::{Attempt, PodName, RequestId, Uid};
 pub use pool::Pool;
-pub use slot::slot_name;
+pub use slot::{pod_name, slot_name};
 pub use snapshot::{Counters, FunctionStatus, PodState, PodStatus, Snapshot};
-pub use template::TemplateVersion;
+pub use template::{Template, TemplateVersion};
 pub use time::{Anchor, Time};

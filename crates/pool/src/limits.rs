@@ -13,9 +13,9 @@ pub struct Limits {
     pub ready_timeout: Duration,
     /// How long a pod that lost a call has to answer a probe.
     pub probe_timeout: Duration,
-    /// Whether a request whose pod was lost is tried once more on another.
-    pub retry_lost: bool,
-    /// Pods started at a time for nobody in particular: warm-up and roll-over.
+    /// How often a request whose pod was lost is tried again on another (`--max-grpc-retries`).
+    pub max_retries: u32,
+    /// Functions that start a pod at a time for nobody in particular: warm-up and roll-over.
     pub max_background_starts: usize,
     /// How long a request without a deadline waits while the API server refuses to answer.
     pub patience: Duration,
@@ -23,6 +23,8 @@ pub struct Limits {
     pub start_backoff: (Duration, Duration),
     /// First and longest wait after a start that failed for passing reasons.
     pub retry_backoff: (Duration, Duration),
+    /// Longest wait until a failed start is tried again for a function that nobody calls.
+    pub warm_backoff: Duration,
     /// `reclaim-after` is written when it is at least this much behind (or an eighth of the TTL, if
     /// that is less): what a replica must see to know that another uses the pod.
     pub extend_step: Duration,
@@ -38,11 +40,12 @@ impl Default for Limits {
             max_queue: 256,
             ready_timeout: Duration::from_secs(60),
             probe_timeout: Duration::from_secs(5),
-            retry_lost: true,
+            max_retries: 2,
             max_background_starts: 8,
             patience: Duration::from_secs(60),
             start_backoff: (Duration::from_secs(1), Duration::from_secs(60)),
             retry_backoff: (Duration::from_millis(200), Duration::from_secs(10)),
+            warm_backoff: Duration::from_secs(5 * 60),
             extend_step: Duration::from_secs(60),
             extend_batch: Duration::from_secs(1),
             adopted: Settings::default(),

@@ -11,7 +11,7 @@ pub struct RequestId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attempt(pub u64);
 
-/// A pod's name in its namespace: that of the slot it fills.
+/// Name of a pod in its namespace, or of a slot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodName(Arc<str>);
 

@@ -9,11 +9,13 @@ use runner_core::{EvaluationError, Reason};
 
 use crate::{
     Action, Counters, Event, Function, Limits, Observed, Outcome, PodName, PodPhase, Request,
-    RequestId, Time, Uid,
+    RequestId, Template, Time, Uid,
     agenda::Due,
     fleet::{Fleet, FleetId},
     ledger::{Ledger, Place, Step},
 };
+
+mod due;
 
 /// The pods of all functions. See the [crate] for what it does and does not.
 #[derive(Debug)]
@@ -32,9 +34,9 @@ pub struct Pool {
 // === impl Pool ===
 
 impl Pool {
-    /// A pool that knows no pods yet, with the pod template's resource version.
+    /// A pool that knows no pods yet, and what pods are made from.
     #[must_use]
-    pub fn new(limits: Limits, template: impl Into<Arc<str>>) -> Self {
+    pub fn new(limits: Limits, template: impl Into<Template>) -> Self {
         Self {
             fleets: HashMap::new(),
             by_image: HashMap::new(),
@@ -51,6 +53,7 @@ impl Pool {
     /// that was cancelled is done) is late, not wrong, and changes nothing.
     pub fn handle(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
         let out = actions;
+        self.ledger.agenda.begin(now);
         match event {
             Event::Request(request) => self.request(now, &request, out),
             Event::Cancel(request) => self.cancel(now, request, out),
@@ -117,9 +120,14 @@ impl Pool {
                     fleet.delete_failed(&uid, conflict, step);
                 });
             }
+            Event::ExtendFailed { name, uid } => {
+                self.with_name(&name, now, out, |fleet, step| {
+                    fleet.extend_failed(&uid, step);
+                });
+            }
             Event::Configured(functions) => self.configured(now, &functions, out),
-            Event::TemplateChanged(version) => {
-                self.ledger.template = version;
+            Event::TemplateChanged(template) => {
+                self.ledger.template = template;
                 self.with_all(now, out, |fleet, step| {
                     fleet.check_templates(step);
                     fleet.settle(step);
@@ -158,8 +166,8 @@ impl Pool {
         self.ledger.counters
     }
 
-    pub(crate) fn template(&self) -> Arc<str> {
-        Arc::clone(&self.ledger.template)
+    pub(crate) fn template_version(&self) -> Arc<str> {
+        Arc::clone(&self.ledger.template.version)
     }
 
     pub(crate) fn fleets(&self) -> impl Iterator<Item = &Fleet> {
@@ -279,9 +287,9 @@ impl Pool {
             }
             self.with(owner, now, out, |fleet, step| {
                 if asked_for {
-                    fleet.withdraw(at, &seen.name, step);
+                    fleet.withdraw(at, &seen, step);
                 } else {
-                    fleet.displace(at, &seen.name, step);
+                    fleet.displace(at, &seen, step);
                 }
             });
         }
@@ -318,61 +326,12 @@ impl Pool {
         let before = std::mem::replace(&mut self.warm, wanted);
         for function in functions {
             let id = self.fleet_of(now, function, out);
-            let new = !before.contains(function.key());
-            self.with(id, now, out, |fleet, step| {
-                if new {
-                    fleet.warm();
-                }
-                fleet.settle(step);
-            });
+            self.with(id, now, out, |fleet, step| fleet.warm(step));
         }
         for left in before.difference(&self.warm.clone()) {
             if let Some(&id) = self.by_image.get(left) {
-                self.with(id, now, out, |fleet, _| fleet.cool());
+                self.with(id, now, out, |fleet, step| fleet.cool(step));
             }
-        }
-    }
-
-    fn tick(&mut self, now: Time, out: &mut Vec<Action>) {
-        while let Some(due) = self.ledger.agenda.pop_due(now) {
-            match due {
-                Due::Request(request) => {
-                    if let Some(held) = self.ledger.requests.get(&request)
-                        && let Place::Queued(place) = held.place
-                    {
-                        self.with(held.fleet, now, out, |fleet, step| {
-                            fleet.expire(request, place, step);
-                        });
-                    }
-                }
-                Due::Pod(id, key) => {
-                    self.with(id, now, out, |fleet, step| fleet.look_at(key, step));
-                }
-                Due::Fleet(id) => self.with(id, now, out, |fleet, step| fleet.look(step)),
-                Due::Extensions => self.extend(now, out),
-                Due::Drained => self.with_all(now, out, |fleet, step| {
-                    fleet.turn_away(step, &draining(), |_| true);
-                }),
-            }
-        }
-    }
-
-    fn extend(&mut self, now: Time, out: &mut Vec<Action>) {
-        let noted = self.ledger.take_extensions();
-        let extensions: Vec<_> = noted
-            .into_iter()
-            .filter_map(|(id, key)| self.fleets.get_mut(&id)?.extension(key, now))
-            .collect();
-        if !extensions.is_empty() {
-            out.push(Action::Extend(extensions));
-        }
-    }
-
-    /// Lets fleets that wait to start a pod in the background do so, as others are done.
-    fn take_turns(&mut self, now: Time, out: &mut Vec<Action>) {
-        let limit = self.ledger.limits.max_background_starts;
-        while let Some(id) = self.ledger.background.next(limit) {
-            self.with(id, now, out, |fleet, step| fleet.settle(step));
         }
     }
 

@@ -1,12 +1,20 @@
-//! Slot names: what a function's n-th pod and its service are called.
+//! Names of slots and of the pods in them.
+//!
+//! A slot is a place for one pod of a function. Its name is the label of the pod and the name of
+//! the service. The pod's own name adds a suffix, so that it differs from the name of every pod
+//! that was in the slot before and from the slot's name, which the Go runner gives to warm pods.
 
 use runner_core::ImageReference;
 
-use crate::PodName;
+use crate::{PodName, Uid};
 
 /// The longest a DNS label may be.
 const LABEL: usize = 63;
 const DIGEST_DIGITS: usize = 8;
+/// Length of the suffix of a pod's name, as the API server generates it.
+const SUFFIX: usize = 5;
+/// The characters the API server uses for suffixes: they spell no words.
+const SUFFIX_CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// The name of a function's slot: `<name>-<tag without dots>-<slot>-<digest's first 8 digits>`.
 ///
@@ -33,6 +41,33 @@ pub fn slot_name(image: &ImageReference, slot: usize) -> PodName {
     stem.push_str(&suffix);
     // A digest is there on every image the pool is given; without one the label must still end well.
     PodName::from(stem.trim_end_matches('-'))
+}
+
+/// Returns the name of the pod that follows `predecessor` in a slot; none: the first that is known.
+///
+/// Replicas that saw the same predecessor compute the same name, so the API server accepts only one
+/// of their pods.
+#[must_use]
+pub fn pod_name(slot: &PodName, predecessor: Option<&Uid>) -> PodName {
+    let uid = predecessor.map_or("", Uid::as_str);
+    let mut hash = fnv(&[slot.as_str(), uid]);
+    let mut name = slot.as_str().to_owned();
+    name.push('-');
+    for _ in 0..SUFFIX {
+        let count = SUFFIX_CHARACTERS.len() as u64;
+        let at = usize::try_from(hash % count).unwrap_or_default();
+        name.push(char::from(SUFFIX_CHARACTERS[at]));
+        hash /= count;
+    }
+    PodName::from(name)
+}
+
+/// FNV-1a of texts, each followed by a zero byte.
+fn fnv(texts: &[&str]) -> u64 {
+    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 fn push_label(label: &mut String, text: &str) {
@@ -79,6 +114,21 @@ mod tests {
             name.as_str().ends_with("-7-01234567") && name.as_str().len() == LABEL,
             "{name}"
         );
+    }
+
+    #[test]
+    fn names_each_pod_of_a_slot_differently() {
+        let slot = slot_name(&image("ghcr.io/x/fn:v1"), 1);
+        let first = pod_name(&slot, None);
+        assert_eq!(first, pod_name(&slot, None));
+        let suffix = first.as_str().strip_prefix("fn-v1-1-01234567-").unwrap();
+        assert_eq!(suffix.len(), SUFFIX);
+        let second = pod_name(&slot, Some(&"uid-1".into()));
+        assert_ne!(second, first);
+        assert_ne!(pod_name(&slot, Some(&"uid-2".into())), second);
+        let other = slot_name(&image("ghcr.io/x/fn:v1"), 2);
+        let last_part = |name: &PodName| name.as_str().rsplit('-').next().map(str::to_owned);
+        assert_ne!(last_part(&pod_name(&other, None)), last_part(&first));
     }
 
     proptest! {

@@ -107,7 +107,7 @@ impl Pool {
         functions.sort_by_cached_key(|function| function.image.to_string());
         Snapshot {
             functions,
-            template: self.template(),
+            template: self.template_version(),
             counters: self.counters(),
             draining: self.is_draining(),
         }
@@ -140,7 +140,9 @@ impl FunctionStatus {
 
 impl PodStatus {
     fn of(pod: &Pod, fleet: &Fleet, now: Time) -> Self {
-        let used = pod.last_used.map(|used| used + fleet.settings().ttl);
+        let used = pod
+            .last_used
+            .map(|used| used + fleet.settings().time_to_live());
         Self {
             name: pod.name.clone(),
             uid: pod.uid.clone(),

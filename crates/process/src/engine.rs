@@ -1,7 +1,9 @@
 //! The way of an evaluation through this crate: a place, a process, its end.
 
 use std::{
+    future::poll_fn,
     sync::{Arc, Weak},
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -14,9 +16,9 @@ use crate::{
     admission::{Full, PATIENCE, Place},
     loads::Loads,
     metrics,
-    process::{Bounds, Process, ProcessStartError, Stopped},
+    process::{Bounds, Process, ProcessStartError, Stopped, Waiting},
     scratch::ScratchRoot,
-    standby::Standby,
+    standby::{Acted, Standby, StandbyStatus},
 };
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -116,7 +118,7 @@ impl Engine {
             },
         });
         if inner.standby.is_on() {
-            tokio::spawn(sweep(Arc::downgrade(&inner)));
+            tokio::spawn(keep_standbys(Arc::downgrade(&inner)));
         }
         Self(inner)
     }
@@ -183,10 +185,11 @@ impl Engine {
         &self.0.admission
     }
 
-    /// The processes that wait for a request now, by program.
+    /// The standbys of each program in use, and the programs that get none because they act before
+    /// their input arrives.
     #[must_use]
-    pub fn standby(&self) -> Vec<(Arc<Program>, usize)> {
-        self.0.standby.ready()
+    pub fn standby(&self) -> Vec<StandbyStatus> {
+        self.0.standby.status()
     }
 
     /// Starts a standby off the request's way, if a core is free for it.
@@ -226,7 +229,7 @@ impl Inner {
     fn process(&self, program: &Arc<Program>) -> Result<(Process, bool), RunError> {
         let _span = debug_span!("spawn").entered();
         let waiting = self.standby.take(program);
-        if self.standby.is_on() {
+        if self.standby.is_on_for(program) {
             metrics::instruments().standby(&program.name(), waiting.is_some());
         }
         if let Some(process) = waiting {
@@ -243,7 +246,7 @@ impl Inner {
         let Some(opening) = self.standby.opening(program) else {
             return;
         };
-        match Process::start(program, &self.scratches) {
+        match Waiting::start(program, &self.scratches) {
             Ok(process) => opening.fill(process),
             // The next evaluation meets the same error and reports it.
             Err(error) => tracing::debug!(%error, "no standby"),
@@ -251,26 +254,49 @@ impl Inner {
     }
 }
 
-/// Renews standbys that died or grew old, until the engine is gone.
-async fn sweep(engine: Weak<Inner>) {
+/// Renews standbys that grew old, and dismisses those that act before their input arrived, until
+/// the engine is gone.
+async fn keep_standbys(engine: Weak<Inner>) {
     let mut ticks = interval(SWEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
+        let acted = tokio::select! {
+            biased;
+            _ = ticks.tick() => Vec::new(),
+            acted = acted(&engine) => acted,
+        };
         let Some(inner) = engine.upgrade() else {
             return;
         };
-        if inner.standby.is_empty() {
-            continue;
+        if acted.is_empty() {
+            sweep(inner.clone()).await;
         }
-        let wanting = inner.standby.sweep();
-        if !wanting.is_empty() {
-            let _ = tokio::task::spawn_blocking(move || {
-                wanting
-                    .iter()
-                    .for_each(|program| inner.start_standby(program));
-            })
-            .await;
+        for acted in acted {
+            inner.standby.dismiss(acted).await;
         }
+    }
+}
+
+/// Waits for standbys that act. Does not keep the engine alive.
+async fn acted(engine: &Weak<Inner>) -> Vec<Acted> {
+    poll_fn(|context| match engine.upgrade() {
+        Some(inner) => inner.standby.poll_acted(context),
+        None => Poll::Pending,
+    })
+    .await
+}
+
+async fn sweep(inner: Arc<Inner>) {
+    if inner.standby.is_empty() {
+        return;
+    }
+    let wanting = inner.standby.sweep();
+    if !wanting.is_empty() {
+        let _ = tokio::task::spawn_blocking(move || {
+            wanting
+                .iter()
+                .for_each(|program| inner.start_standby(program));
+        })
+        .await;
     }
 }

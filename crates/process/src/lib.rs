@@ -18,15 +18,17 @@ mod orphans;
 mod output;
 mod process;
 mod program;
+#[cfg_attr(not(feature = "confined"), path = "no_scratch.rs")]
 mod scratch;
 mod standby;
 
 pub use admission::Admission;
 pub use engine::{Completed, Engine, EngineOptions, Limits, RunError};
 pub use exit::Exit;
-pub use log::excerpt;
+pub use log::{excerpt, shorten};
 pub use orphans::{Orphans, become_subreaper};
 pub use program::{Program, StartError, Surroundings};
+pub use standby::StandbyStatus;
 
 /// Ends every function at once and removes its directory: for a process that ends without ending
 /// its engines.

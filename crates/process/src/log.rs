@@ -52,11 +52,26 @@ impl Log {
     }
 }
 
+/// A log that is no longer than `limit` bytes: the middle of a longer one is cut out, and where not
+/// even the mark of the cut fits, nothing is left.
+#[must_use]
+pub fn shorten(log: Bytes, limit: usize) -> Bytes {
+    if log.len() <= limit {
+        return log;
+    }
+    let longest_mark = cut_mark(log.len() as u64).len();
+    let Some(kept) = limit.checked_sub(longest_mark) else {
+        return Bytes::new();
+    };
+    let (head, tail) = (&log[..kept / 4], &log[log.len() - (kept - kept / 4)..]);
+    let mark = cut_mark((log.len() - kept) as u64);
+    Bytes::from([head, mark.as_bytes(), tail].concat())
+}
+
 /// The text of a log for a message: at most about `limit` bytes of it, the middle cut out, bytes
-/// that are not UTF-8 replaced, white space at the ends removed.
+/// that are not UTF-8 replaced.
 #[must_use]
 pub fn excerpt(log: &[u8], limit: usize) -> String {
-    let log = log.trim_ascii();
     if log.len() <= limit {
         return String::from_utf8_lossy(log).into_owned();
     }
@@ -91,12 +106,23 @@ mod tests {
 
     #[test]
     fn an_excerpt_keeps_more_of_the_end() {
-        let text = excerpt(b"  0123456789abcdef\n", 8);
+        let text = excerpt(b"0123456789abcdef", 8);
         assert_eq!(text, "01\n[… 8 bytes cut …]\nabcdef");
-        assert_eq!(excerpt(b" short \n", 8), "short");
+        assert_eq!(excerpt(b" short\n", 8), " short\n");
     }
 
     proptest! {
+        #[test]
+        fn a_shortened_log_fits_and_is_whole_where_it_can_be(
+            log in prop::collection::vec(any::<u8>(), 0..300),
+            limit in 0usize..300,
+        ) {
+            let short = shorten(Bytes::from(log.clone()), limit);
+            prop_assert!(short.len() <= limit);
+            prop_assert_eq!(short == log, log.len() <= limit || log.is_empty());
+            prop_assert!(!short.is_empty() || limit < 30 || log.is_empty());
+        }
+
         #[test]
         fn whatever_the_chunks_both_ends_stay(
             chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20),

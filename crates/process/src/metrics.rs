@@ -14,6 +14,7 @@ pub(crate) struct Instruments {
     pub(crate) queue_wait: Histogram<f64>,
     standby_hits: Counter<u64>,
     standby_misses: Counter<u64>,
+    standby_suspensions: Counter<u64>,
 }
 
 /// One more while it lives.
@@ -45,6 +46,12 @@ pub(crate) fn instruments() -> &'static Instruments {
                 .u64_counter("function_runner.standby.misses")
                 .with_description("Evaluations that had to start their process")
                 .build(),
+            standby_suspensions: meter
+                .u64_counter("function_runner.standby.suspensions")
+                .with_description(
+                    "Programs that lost their standby: a process ended or wrote before its input arrived",
+                )
+                .build(),
         }
     })
 }
@@ -57,6 +64,11 @@ impl Instruments {
             &self.standby_misses
         };
         counter.add(1, &[KeyValue::new("function", function.to_owned())]);
+    }
+
+    pub(crate) fn standby_suspended(&self, function: &str) {
+        let function = KeyValue::new("function", function.to_owned());
+        self.standby_suspensions.add(1, &[function]);
     }
 }
 

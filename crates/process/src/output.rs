@@ -7,11 +7,12 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    task::{Context, Poll},
 };
 
 use rustix::{
     buffer::spare_capacity,
-    io::{Errno, read},
+    io::{Errno, ioctl_fionread, read},
 };
 use tokio::{
     io::{AsyncReadExt, Interest, unix::AsyncFd},
@@ -35,12 +36,49 @@ const READS_AT_ONCE: usize = 8;
 /// A pipe that does not block, and is not listened to yet.
 pub(crate) struct Output(AsyncFd<OwnedFd>);
 
+/// The state of a pipe whose writer has no input yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Early {
+    /// Bytes are in the pipe.
+    Written,
+    /// The pipe is empty and nobody holds its other end.
+    Closed,
+}
+
 // === impl Output ===
 
 impl Output {
     /// Needs a tokio runtime.
     pub(crate) fn new(pipe: OwnedFd) -> io::Result<Self> {
         register(pipe, NOTHING_BUT_THE_END).map(Self)
+    }
+
+    /// Registers for what is written as well, for a process that has no input yet. Needs a tokio
+    /// runtime.
+    pub(crate) fn watched(pipe: OwnedFd) -> io::Result<Self> {
+        register(pipe, Interest::READABLE).map(Self)
+    }
+
+    /// Ends what [`Self::watched`] began.
+    pub(crate) fn unwatched(self) -> io::Result<Self> {
+        Self::new(self.0.into_inner())
+    }
+
+    /// Waits until the pipe is written to or closed. Only for a watched pipe.
+    pub(crate) fn poll_early(&self, context: &mut Context<'_>) -> Poll<Early> {
+        loop {
+            // An error means that the runtime ends.
+            let Ok(mut ready) = std::task::ready!(self.0.poll_read_ready(context)) else {
+                return Poll::Pending;
+            };
+            if ioctl_fionread(&self.0).is_ok_and(|bytes| bytes > 0) {
+                return Poll::Ready(Early::Written);
+            }
+            if ready.ready().is_read_closed() {
+                return Poll::Ready(Early::Closed);
+            }
+            ready.clear_ready();
+        }
     }
 
     /// A buffer for an output of about this length: one allocation instead of a series of growing

@@ -5,6 +5,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     path::Path,
     pin::pin,
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -20,7 +21,7 @@ use crate::{
     Exit, Program, StartError, Surroundings,
     exit::Leader,
     log::Log,
-    output::Output,
+    output::{self, Output},
     program::prefer_for_oom,
     scratch::{Scratch, ScratchRoot},
 };
@@ -28,6 +29,9 @@ use crate::{
 /// How long a pipe may stay open after the process ended, before its group is killed, and again
 /// before we stop listening: a grandchild may hold it.
 const LINGER: Duration = Duration::from_millis(100);
+
+/// How long a process may take from closing its pipes to its end.
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// A function that runs this long may be one that eats memory, or one that ended and left its pipes
 /// to a grandchild. Telling the kernel whom to end first, and watching for the end apart from the
@@ -54,6 +58,18 @@ pub(crate) struct Process {
     stdout: Output,
     stderr: Output,
     _scratch: Option<Scratch>,
+}
+
+/// A process that was started before its input arrived, and is watched for what it does meanwhile.
+pub(crate) struct Waiting(Process);
+
+/// An act of a process before its input arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EarlyAct {
+    /// It ended.
+    Ended(Exit),
+    /// It wrote something, or closed its standard output and error.
+    Wrote,
 }
 
 /// A process that has its input, or as much of it as its pipe takes.
@@ -109,6 +125,14 @@ impl Process {
         program: &Program,
         scratches: &ScratchRoot,
     ) -> Result<Self, ProcessStartError> {
+        Self::start_with(program, scratches, Output::new)
+    }
+
+    fn start_with(
+        program: &Program,
+        scratches: &ScratchRoot,
+        output: fn(OwnedFd) -> io::Result<Output>,
+    ) -> Result<Self, ProcessStartError> {
         let scratch = match program.surroundings {
             Surroundings::Confined => scratches.scratch(),
             Surroundings::Inherited => None,
@@ -123,15 +147,10 @@ impl Process {
         Ok(Self {
             leader,
             stdin: started.stdin,
-            stdout: Output::new(started.stdout)?,
-            stderr: Output::new(started.stderr)?,
+            stdout: output(started.stdout)?,
+            stderr: output(started.stderr)?,
             _scratch: scratch,
         })
-    }
-
-    /// Whether it ended before it got any input.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.leader.has_ended()
     }
 
     /// Gives it its input.
@@ -149,6 +168,85 @@ impl Process {
             stderr: self.stderr,
             expected,
             _scratch: self._scratch,
+        }
+    }
+}
+
+// === impl Waiting ===
+
+impl Waiting {
+    /// Starts a process that has to wait for its input.
+    pub(crate) fn start(
+        program: &Program,
+        scratches: &ScratchRoot,
+    ) -> Result<Self, ProcessStartError> {
+        Process::start_with(program, scratches, Output::watched).map(Self)
+    }
+
+    /// Returns the process for its evaluation.
+    pub(crate) fn into_process(self) -> io::Result<Process> {
+        let process = self.0;
+        Ok(Process {
+            stdout: process.stdout.unwatched()?,
+            stderr: process.stderr.unwatched()?,
+            ..process
+        })
+    }
+
+    /// Waits until the process acts.
+    ///
+    /// An end is seen by the pipes it closes. Where something that the process started holds them
+    /// open, only [`Self::has_ended`] sees it.
+    pub(crate) fn poll_acted(&self, context: &mut Context<'_>) -> Poll<()> {
+        let outputs = [&self.0.stdout, &self.0.stderr].map(|output| output.poll_early(context));
+        let is_written = outputs.contains(&Poll::Ready(output::Early::Written));
+        if is_written || outputs == [Poll::Ready(output::Early::Closed); 2] {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.leader.has_ended()
+    }
+
+    /// Whether the process has acted or ended. Nobody is woken by its acts from then on.
+    pub(crate) fn has_acted(&self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        self.poll_acted(&mut context).is_ready() || self.has_ended()
+    }
+
+    /// Ends a process that has acted, and says how it acted.
+    pub(crate) async fn dismiss(self) -> EarlyAct {
+        let leader = self.0.leader;
+        if !leader.has_ended() {
+            // The pipes are closed a moment before the process has ended.
+            tokio::time::sleep(MOMENT).await;
+        }
+        match leader.has_ended() {
+            true => leader.reap().map_or(EarlyAct::Wrote, EarlyAct::Ended),
+            false => EarlyAct::Wrote,
+        }
+    }
+}
+
+// === impl EarlyAct ===
+
+impl EarlyAct {
+    /// Whether the program did it by itself: one that was killed from outside may be all right.
+    pub(crate) fn is_own(self) -> bool {
+        use rustix::process::Signal;
+        let from_outside = [Signal::KILL, Signal::TERM].map(Signal::as_raw);
+        !matches!(self, Self::Ended(Exit::Signal(signal)) if from_outside.contains(&signal))
+    }
+}
+
+impl std::fmt::Display for EarlyAct {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Ended(exit) => write!(f, "ended ({exit}) before its input arrived"),
+            Self::Wrote => f.write_str("wrote output before its input arrived"),
         }
     }
 }

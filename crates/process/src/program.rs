@@ -13,10 +13,13 @@ use std::{
     sync::Arc,
 };
 
+#[cfg(feature = "confined")]
+use rustix::process::{Resource, Rlimit, prlimit};
 use rustix::{
-    fs::{OFlags, fcntl_setfl},
+    fs::{Access, OFlags, access, fcntl_setfl},
+    io::Errno,
     pipe::{PipeFlags, pipe_with},
-    process::{Pid, Resource, Rlimit, prlimit},
+    process::Pid,
 };
 
 use crate::orphans;
@@ -32,6 +35,9 @@ pub struct Program {
     pub env: Arc<[(OsString, OsString)]>,
     /// What else it finds.
     pub surroundings: Surroundings,
+    /// Whether processes of it may be started before their input arrives. True unless the function
+    /// acts before it has read its input.
+    pub standby: bool,
 }
 
 /// Where a function runs.
@@ -52,9 +58,9 @@ pub(crate) struct Started {
     pub(crate) stderr: OwnedFd,
 }
 
-/// Why a program did not start.
+/// Why a program did not start, in Go's words, which package authors know.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot start {}: {why}", path.display())]
+#[error("fork/exec {}: {}", path.display(), in_go(source))]
 pub struct StartError {
     path: PathBuf,
     why: &'static str,
@@ -63,6 +69,7 @@ pub struct StartError {
 }
 
 /// A confined function gets no core dumps, a bounded number of files, and cannot fill the disk with one.
+#[cfg(feature = "confined")]
 const LIMITS: [(Resource, u64); 3] = [
     (Resource::Core, 0),
     (Resource::Nofile, 4096),
@@ -80,6 +87,7 @@ impl Program {
             args: Vec::new(),
             env: Arc::default(),
             surroundings: Surroundings::Confined,
+            standby: true,
         }
     }
 
@@ -94,7 +102,7 @@ impl Program {
     /// `posix_spawn`, without copying our page tables. Limits are therefore set from outside.
     pub(crate) fn start(&self, directory: Option<&Path>) -> Result<Started, StartError> {
         self.spawn(directory)
-            .map_err(|source| self.start_error(source))
+            .map_err(|source| StartError::new(&self.path, source))
     }
 
     fn spawn(&self, directory: Option<&Path>) -> io::Result<Started> {
@@ -122,6 +130,7 @@ impl Program {
                 .env("TMPDIR", directory);
         }
         let child = orphans::starting(|| command.spawn(), Pid::from_child)?;
+        #[cfg(feature = "confined")]
         if self.surroundings == Surroundings::Confined {
             restrict(Pid::from_child(&child));
         }
@@ -132,9 +141,39 @@ impl Program {
             stderr,
         })
     }
+}
 
-    fn start_error(&self, source: io::Error) -> StartError {
-        let why = match (source.kind(), fs::metadata(&self.path)) {
+// === impl StartError ===
+
+impl StartError {
+    /// Looks for what would keep a file from being started, without starting it.
+    ///
+    /// # Errors
+    /// When the file is missing, or is none that this user may execute.
+    pub fn foresee(path: &Path) -> Result<(), Self> {
+        let refused = match access(path, Access::EXEC_OK) {
+            Ok(()) if fs::metadata(path).is_ok_and(|found| found.is_dir()) => Errno::ACCESS,
+            Ok(()) => return Ok(()),
+            Err(refused) => refused,
+        };
+        Err(Self::new(path, refused.into()))
+    }
+
+    /// Names the file as the caller does.
+    #[must_use]
+    pub fn named(mut self, path: PathBuf) -> Self {
+        self.path = path;
+        self
+    }
+
+    /// The cause in plain words, with what to do where that is known.
+    #[must_use]
+    pub fn explanation(&self) -> &str {
+        self.why
+    }
+
+    fn new(path: &Path, source: io::Error) -> Self {
+        let why = match (source.kind(), fs::metadata(path)) {
             (io::ErrorKind::NotFound, Err(_)) => "no such file",
             (io::ErrorKind::NotFound, Ok(_)) => {
                 "its interpreter (the #! line) or dynamic loader does not exist"
@@ -146,29 +185,37 @@ impl Program {
                 "it is not executable (chmod +x)"
             }
             (io::ErrorKind::PermissionDenied, _) => "permission denied",
-            _ => match source
-                .raw_os_error()
-                .map(rustix::io::Errno::from_raw_os_error)
-            {
-                Some(rustix::io::Errno::NOEXEC) => {
+            _ => match source.raw_os_error().map(Errno::from_raw_os_error) {
+                Some(Errno::NOEXEC) => {
                     "it is neither a program for this machine nor a script with a #! line"
                 }
-                Some(rustix::io::Errno::TXTBSY) => "it is being written",
-                Some(rustix::io::Errno::AGAIN) => "the process limit is reached",
-                Some(rustix::io::Errno::NOMEM) => "out of memory",
-                Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "too many open files",
+                Some(Errno::TXTBSY) => "it is being written",
+                Some(Errno::AGAIN) => "the process limit is reached",
+                Some(Errno::NOMEM) => "out of memory",
+                Some(Errno::MFILE | Errno::NFILE) => "too many open files",
                 _ => "the system refused it",
             },
         };
-        StartError {
-            path: self.path.clone(),
+        Self {
+            path: path.to_owned(),
             why,
             source,
         }
     }
 }
 
+/// The system's message as Go prints it.
+fn in_go(error: &io::Error) -> String {
+    let text = error.to_string();
+    // Behind it is the number, in parentheses.
+    let text = text.split('(').next().unwrap_or_default();
+    let mut letters = text.trim_end().chars();
+    let first = letters.next().into_iter().flat_map(char::to_lowercase);
+    first.chain(letters).collect()
+}
+
 /// A process may be gone already, or the system may not let us: neither harms the evaluation.
+#[cfg(feature = "confined")]
 fn restrict(pid: Pid) {
     for (resource, maximum) in LIMITS {
         let limit = Rlimit {

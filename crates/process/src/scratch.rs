@@ -6,7 +6,10 @@
 
 use std::{
     env, fs, io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
@@ -14,6 +17,14 @@ use std::{
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+
+/// The start of every root's name.
+const PREFIX: &str = "krm-functions-";
+
+/// A root younger than this may be about to be held.
+const HOLD_WITHIN: Duration = Duration::from_secs(1);
 
 const MODE: u32 = 0o700;
 
@@ -29,8 +40,15 @@ pub(crate) struct ScratchRoot(Arc<Root>);
 #[derive(Debug, Default)]
 struct Root {
     /// Known once the first directory is wanted.
-    path: OnceLock<Option<PathBuf>>,
+    path: OnceLock<Option<Held>>,
     unused: Mutex<Vec<Unused>>,
+}
+
+/// A root directory that this process holds by a lock: one that nobody holds is left over.
+#[derive(Debug)]
+struct Held {
+    path: PathBuf,
+    _lock: OwnedFd,
 }
 
 /// A directory that was empty when it was last changed.
@@ -56,7 +74,12 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 impl ScratchRoot {
     /// An empty directory for one process, unless the disk is full or there can be none.
     pub(crate) fn scratch(&self) -> Option<Scratch> {
-        let root = self.0.path.get_or_init(root).as_ref()?;
+        let held = self
+            .0
+            .path
+            .get_or_init(|| root(&env::temp_dir()))
+            .as_ref()?;
+        let root = &held.path;
         let unused = self
             .0
             .unused
@@ -94,8 +117,8 @@ impl ScratchRoot {
 
 impl Drop for Root {
     fn drop(&mut self) {
-        if let Some(Some(path)) = self.path.get() {
-            let _ = fs::remove_dir_all(path);
+        if let Some(Some(held)) = self.path.get() {
+            let _ = fs::remove_dir_all(&held.path);
         }
     }
 }
@@ -153,13 +176,14 @@ pub(crate) fn remove_all() {
 }
 
 fn prefix() -> String {
-    format!("krm-functions-{}-", std::process::id())
+    format!("{PREFIX}{}-", std::process::id())
 }
 
-fn root() -> Option<PathBuf> {
-    let path = env::temp_dir().join(format!("{}{}", prefix(), next()));
+fn root(parent: &Path) -> Option<Held> {
+    remove_abandoned(parent, SystemTime::now());
+    let path = parent.join(format!("{}{}", prefix(), next()));
     match fresh(&path) {
-        Ok(()) => Some(path),
+        Ok(lock) => Some(Held { path, _lock: lock }),
         Err(error) => {
             tracing::warn!(
                 directory = %path.display(), %error,
@@ -174,12 +198,44 @@ fn next() -> u64 {
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Replaces what an earlier process of the same pid left: containers restart as PID 1.
-fn fresh(path: &Path) -> io::Result<()> {
+/// Makes a root and holds it. Whatever has the same name was left by an earlier process of the same
+/// pid: containers restart as PID 1.
+fn fresh(path: &Path) -> io::Result<OwnedFd> {
     match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => make(path),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => make(path)?,
     }
+    hold(path)
+}
+
+/// Removes the roots of processes that were killed. A lock tells them from roots in use, also where
+/// the other process is in another PID namespace.
+fn remove_abandoned(parent: &Path, now: SystemTime) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_root = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let path = entry.path();
+        if is_root && is_old_enough(&path, now) && hold(&path).is_ok() {
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// Whether a root is older than the moment between being made and being held.
+fn is_old_enough(path: &Path, now: SystemTime) -> bool {
+    let made = fs::symlink_metadata(path).ok();
+    let changed = made.and_then(|made| change_time(&made));
+    changed.is_some_and(|changed| {
+        now.duration_since(changed)
+            .is_ok_and(|age| age > HOLD_WITHIN)
+    })
+}
+
+/// Locks a directory for as long as the descriptor is open. Functions do not inherit it.
+fn hold(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty())?;
+    flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(directory)
 }
 
 fn make(path: &Path) -> io::Result<()> {
@@ -229,6 +285,28 @@ mod tests {
         fs::write(path.join("left"), "behind").unwrap();
         drop(used);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_by_the_next() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        for name in ["krm-functions-1-0", "krm-functions-2-0", "others"] {
+            fs::create_dir(at(name)).unwrap();
+            fs::write(at(name).join("file"), "").unwrap();
+        }
+        std::os::unix::fs::symlink(at("others"), at("krm-functions-3-0")).unwrap();
+        let held = hold(&at("krm-functions-2-0")).unwrap();
+        remove_abandoned(parent.path(), SystemTime::now());
+        assert!(at("krm-functions-1-0").exists(), "just made");
+        let later = SystemTime::now() + 2 * HOLD_WITHIN;
+        remove_abandoned(parent.path(), later);
+        assert!(!at("krm-functions-1-0").exists());
+        assert!(at("krm-functions-2-0/file").exists(), "somebody holds it");
+        assert!(at("others/file").exists(), "no link is followed");
+        drop(held);
+        remove_abandoned(parent.path(), later);
+        assert!(!at("krm-functions-2-0").exists());
     }
 
     #[test]

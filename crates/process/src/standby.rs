@@ -3,6 +3,9 @@
 //! A KRM function reads its input to the end before it acts, so its process can be started, load
 //! and initialise while nobody waits. Each process still serves exactly one evaluation. A function
 //! that was used lately keeps some ready; an idle one keeps none.
+//!
+//! Waiting processes are watched. A program whose process ends or writes before its input arrived
+//! gets no standby until its binary is replaced: it would act again and again without a request.
 
 use std::{
     collections::HashMap,
@@ -10,10 +13,15 @@ use std::{
     os::unix::fs::MetadataExt,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{Program, process::Process};
+use crate::{
+    Program,
+    metrics::instruments,
+    process::{EarlyAct, Process, Waiting},
+};
 
 /// An older one is replaced: what it read when it started may have changed.
 const MAX_AGE: Duration = Duration::from_secs(60);
@@ -21,22 +29,54 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 /// A function that was not used for this long is idle.
 const IDLE_AFTER: Duration = Duration::from_secs(300);
 
+/// The standby processes of one program.
+#[derive(Clone, Debug)]
+pub struct StandbyStatus {
+    /// The program.
+    pub program: Arc<Program>,
+    /// Number of processes that wait for a request.
+    pub ready: usize,
+    /// The reason why the program gets no standby, if a process of it acted before its input
+    /// arrived.
+    pub suspended: Option<String>,
+}
+
 /// The processes that wait for a request.
 pub(crate) struct Standby {
-    functions: Mutex<HashMap<Arc<Program>, Kept>>,
+    state: Mutex<State>,
     per_function: usize,
+}
+
+struct State {
+    functions: HashMap<Arc<Program>, Kept>,
+    /// Wakes the task that polls [`Standby::poll_acted`].
+    watcher: Waker,
 }
 
 struct Kept {
     ready: Vec<Ready>,
-    starting: usize,
+    /// Number of processes being started, or being dismissed after an early act.
+    pending: usize,
     last_used: Instant,
+    suspended: Option<Suspended>,
+}
+
+/// Why a program gets no standby, and which file that was seen of.
+struct Suspended {
+    act: EarlyAct,
+    binary: Option<Binary>,
 }
 
 struct Ready {
-    process: Process,
+    process: Waiting,
     binary: Option<Binary>,
     since: Instant,
+}
+
+/// A process that acted before its input arrived.
+pub(crate) struct Acted {
+    program: Arc<Program>,
+    ready: Ready,
 }
 
 /// Which file the process was started from: a replaced binary makes its standbys stale.
@@ -59,19 +99,32 @@ pub(crate) struct Opening<'a> {
 impl Standby {
     /// Keeps up to this many ready for each function; none if 0.
     pub(crate) fn new(per_function: usize) -> Self {
+        let state = State {
+            functions: HashMap::new(),
+            watcher: Waker::noop().clone(),
+        };
         Self {
-            functions: Mutex::default(),
+            state: Mutex::new(state),
             per_function,
         }
     }
 
+    /// Whether any program may have standbys.
     pub(crate) fn is_on(&self) -> bool {
         self.per_function > 0
     }
 
-    /// A process that waits, if one is fit.
+    /// Whether this program may have standbys.
+    pub(crate) fn is_on_for(&self, program: &Program) -> bool {
+        self.is_on() && program.standby
+    }
+
+    /// Returns a process that waits, if one is fit.
     pub(crate) fn take(&self, program: &Arc<Program>) -> Option<Process> {
-        if !self.is_on() {
+        if !self.is_on_for(program) {
+            // The one program of a wrapper stays as it is.
+            #[cfg(feature = "confined")]
+            self.end_standbys_of(program);
             return None;
         }
         let binary = Binary::of(&program.path);
@@ -79,35 +132,61 @@ impl Standby {
         loop {
             // Each is dropped outside the lock.
             let ready = {
-                let mut functions = self.lock();
+                let mut state = self.lock();
+                let State { functions, watcher } = &mut *state;
                 let kept = functions
                     .entry(program.clone())
                     .or_insert_with(|| Kept::new(now));
                 kept.last_used = now;
+                if kept
+                    .suspended
+                    .as_ref()
+                    .is_some_and(|suspended| suspended.binary != binary)
+                {
+                    kept.suspended = None;
+                }
+                if kept.ready.last()?.process.has_acted() {
+                    // It stays for the watcher, and the others may have acted as well.
+                    watcher.wake_by_ref();
+                    return None;
+                }
                 kept.ready.pop()?
             };
-            if ready.binary == binary && ready.is_fit(now) {
-                return Some(ready.process);
+            if ready.binary == binary && !ready.is_old(now) {
+                return ready.process.into_process().ok();
             }
+        }
+    }
+
+    /// Ends what waits for a program whose standby was turned off since.
+    #[cfg(feature = "confined")]
+    fn end_standbys_of(&self, program: &Program) {
+        if self.is_on() {
+            let before = Program {
+                standby: true,
+                ..program.clone()
+            };
+            // Dropped outside the lock.
+            let _ended = self.lock().functions.remove(&before);
         }
     }
 
     /// Whether one more should be started.
     pub(crate) fn wants(&self, program: &Arc<Program>) -> bool {
-        let functions = self.lock();
-        let kept = functions.get(program);
+        let state = self.lock();
+        let kept = state.functions.get(program);
         kept.is_some_and(|kept| kept.has_room(self.per_function))
     }
 
     /// Leave to start one more, unless enough are ready or starting.
     pub(crate) fn opening<'a>(&'a self, program: &'a Arc<Program>) -> Option<Opening<'a>> {
-        let mut functions = self.lock();
-        let kept = functions.get_mut(program)?;
+        let mut state = self.lock();
+        let kept = state.functions.get_mut(program)?;
         if !kept.has_room(self.per_function) {
             return None;
         }
-        kept.starting += 1;
-        drop(functions);
+        kept.pending += 1;
+        drop(state);
         Some(Opening {
             standby: self,
             program,
@@ -115,56 +194,112 @@ impl Standby {
         })
     }
 
-    /// Drops what is dead, old or no longer used; returns the functions that want a new one.
+    /// Drops what is old or no longer used; returns the functions that want a new one.
     pub(crate) fn sweep(&self) -> Vec<Arc<Program>> {
         let now = Instant::now();
         let (mut unfit, mut wanting) = (Vec::new(), Vec::new());
-        self.lock().retain(|program, kept| {
+        let mut state = self.lock();
+        state.functions.retain(|program, kept| {
             let idle = now.duration_since(kept.last_used) > IDLE_AFTER;
-            unfit.extend(
-                kept.ready
-                    .extract_if(.., |ready| idle || !ready.is_fit(now)),
-            );
+            unfit.extend(kept.ready.extract_if(.., |ready| idle || ready.is_old(now)));
             if !idle && kept.has_room(self.per_function) {
                 wanting.push(program.clone());
             }
-            !idle || kept.starting > 0
+            !idle || kept.pending > 0 || kept.suspended.is_some()
         });
+        drop(state);
         wanting
     }
 
-    /// How many wait for each program in use.
-    pub(crate) fn ready(&self) -> Vec<(Arc<Program>, usize)> {
-        let functions = self.lock();
-        let ready = functions.iter();
-        ready
-            .map(|(program, kept)| (Arc::clone(program), kept.ready.len()))
+    /// Waits until waiting processes have acted, and returns them. One task at a time polls this.
+    pub(crate) fn poll_acted(&self, context: &mut Context<'_>) -> Poll<Vec<Acted>> {
+        let mut state = self.lock();
+        let State { functions, watcher } = &mut *state;
+        watcher.clone_from(context.waker());
+        let mut all = Vec::new();
+        for (program, kept) in functions {
+            let acted = kept.ready.extract_if(.., |ready| {
+                ready.process.poll_acted(context).is_ready() || ready.process.has_ended()
+            });
+            let before = all.len();
+            all.extend(acted.map(|ready| Acted {
+                program: Arc::clone(program),
+                ready,
+            }));
+            kept.pending += all.len() - before;
+        }
+        if all.is_empty() {
+            return Poll::Pending;
+        }
+        Poll::Ready(all)
+    }
+
+    /// Reaps a process that acted, and suspends the standby of its program.
+    pub(crate) async fn dismiss(&self, acted: Acted) {
+        let Acted { program, ready } = acted;
+        let act = ready.process.dismiss().await;
+        let mut state = self.lock();
+        let Some(kept) = state.functions.get_mut(&program) else {
+            return;
+        };
+        kept.pending = kept.pending.saturating_sub(1);
+        if !act.is_own() || kept.suspended.is_some() {
+            return;
+        }
+        let binary = ready.binary;
+        kept.suspended = Some(Suspended { act, binary });
+        drop(state);
+        instruments().standby_suspended(&program.name());
+        tracing::warn!(
+            program = %program.path.display(),
+            "a process started ahead {act}: the program gets no standby until its file is replaced"
+        );
+    }
+
+    /// The standbys of each program in use, and the programs that get none.
+    pub(crate) fn status(&self) -> Vec<StandbyStatus> {
+        let state = self.lock();
+        let functions = state.functions.iter();
+        functions
+            .map(|(program, kept)| StandbyStatus {
+                program: Arc::clone(program),
+                ready: kept.ready.len(),
+                suspended: kept.suspended.as_ref().map(|it| it.act.to_string()),
+            })
             .collect()
     }
 
     /// Whether there is anything to sweep.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().functions.is_empty()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<Program>, Kept>> {
-        self.functions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Opening ===
 
 impl Opening<'_> {
-    /// Keeps a process that was started.
-    pub(crate) fn fill(self, process: Process) {
+    /// Keeps a process that was started, and has it watched.
+    pub(crate) fn fill(self, process: Waiting) {
         let ready = Ready {
             process,
             binary: self.binary,
             since: Instant::now(),
         };
-        if let Some(kept) = self.standby.lock().get_mut(self.program) {
+        let mut state = self.standby.lock();
+        let State { functions, watcher } = &mut *state;
+        if let Some(kept) = functions.get_mut(self.program) {
+            // The watcher's waker is left here, so that the watcher need not run to leave it.
+            if ready
+                .process
+                .poll_acted(&mut Context::from_waker(watcher))
+                .is_ready()
+            {
+                watcher.wake_by_ref();
+            }
             kept.ready.push(ready);
         }
     }
@@ -172,8 +307,8 @@ impl Opening<'_> {
 
 impl Drop for Opening<'_> {
     fn drop(&mut self) {
-        if let Some(kept) = self.standby.lock().get_mut(self.program) {
-            kept.starting -= 1;
+        if let Some(kept) = self.standby.lock().functions.get_mut(self.program) {
+            kept.pending = kept.pending.saturating_sub(1);
         }
     }
 }
@@ -184,21 +319,22 @@ impl Kept {
     fn new(now: Instant) -> Self {
         Self {
             ready: Vec::new(),
-            starting: 0,
+            pending: 0,
             last_used: now,
+            suspended: None,
         }
     }
 
     fn has_room(&self, per_function: usize) -> bool {
-        self.ready.len() + self.starting < per_function
+        self.suspended.is_none() && self.ready.len() + self.pending < per_function
     }
 }
 
 // === impl Ready ===
 
 impl Ready {
-    fn is_fit(&self, now: Instant) -> bool {
-        now.duration_since(self.since) < MAX_AGE && !self.process.has_ended()
+    fn is_old(&self, now: Instant) -> bool {
+        now.duration_since(self.since) >= MAX_AGE
     }
 }
 

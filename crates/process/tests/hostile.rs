@@ -228,7 +228,11 @@ fn what_cannot_start_says_why() {
                 .run(&program, input(10), in_seconds(10))
                 .await
                 .unwrap_err();
-            assert!(error.to_string().contains(says), "{error}");
+            let RunError::Start(error) = error else {
+                panic!("{error}");
+            };
+            let texts = [&error.to_string(), error.explanation()];
+            assert!(texts.iter().any(|text| text.contains(says)), "{texts:?}");
         }
     });
 }

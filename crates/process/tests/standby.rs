@@ -5,9 +5,15 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use bytes::Bytes;
+use rstest::rstest;
 use runner_process::{Admission, Completed, Engine, EngineOptions, Program, RunError};
 use rustix::process::Pid;
 use support::{eventually, in_seconds, options, over, sh};
@@ -89,17 +95,111 @@ fn a_standby_that_died_is_passed_over() {
     });
 }
 
+/// A script that notes each of its starts in a file, and then does something without any input.
+fn early(directory: &Path, then: &str) -> PathBuf {
+    let path = directory.join("function");
+    let starts = directory.join("starts");
+    install(
+        &path,
+        &format!("echo started >>{}; {then}", starts.display()),
+    );
+    path
+}
+
+fn starts(directory: &Path) -> usize {
+    let starts = fs::read_to_string(directory.join("starts")).unwrap_or_default();
+    starts.lines().count()
+}
+
+fn install(path: &Path, script: &str) {
+    let new = path.with_extension("new");
+    fs::write(&new, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(&new, path).unwrap();
+}
+
+fn suspended(engine: &Engine) -> Option<String> {
+    let mut status = engine.standby();
+    assert!(status.len() <= 1);
+    status.pop()?.suspended
+}
+
+async fn run(engine: &Engine, program: &Arc<Program>) -> Completed {
+    let run = engine.run(program, Bytes::new(), in_seconds(10));
+    run.await.unwrap()
+}
+
+#[rstest]
+#[case::ends("exit 0", "ended (exit status 0) before its input arrived")]
+#[case::fails("exit 3", "ended (exit status 3) before its input arrived")]
+#[case::crashes(
+    "kill -SEGV $$",
+    "ended (signal: segmentation fault) before its input arrived"
+)]
+#[case::writes(
+    "echo out; exec cat >/dev/null",
+    "wrote output before its input arrived"
+)]
+#[case::logs(
+    "echo log >&2; exec cat >/dev/null",
+    "wrote output before its input arrived"
+)]
+fn a_program_that_acts_before_its_input_gets_no_standby(#[case] then: &str, #[case] says: &str) {
+    over(&with_standby(), async |engine: Engine| {
+        let directory = tempfile::tempdir().unwrap();
+        let program = Arc::new(Program::new(early(directory.path(), then)));
+        run(&engine, &program).await;
+        eventually("the early act is noticed", || suspended(&engine).is_some()).await;
+        assert_eq!(suspended(&engine).as_deref(), Some(says));
+        eventually("the process is reaped", || support::children() == 0).await;
+        for evaluation in 1..=3 {
+            run(&engine, &program).await;
+            assert_eq!(starts(directory.path()), 2 + evaluation);
+        }
+    });
+}
+
+#[test]
+fn a_replaced_binary_gets_standby_again() {
+    over(&with_standby(), async |engine: Engine| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = early(directory.path(), "exit 0");
+        let program = Arc::new(Program::new(&path));
+        run(&engine, &program).await;
+        eventually("the early end is noticed", || suspended(&engine).is_some()).await;
+        install(&path, "cat >/dev/null");
+        run(&engine, &program).await;
+        assert_eq!(suspended(&engine), None);
+        let ready = || engine.standby()[0].ready == 1;
+        eventually("the new binary has a standby", ready).await;
+    });
+}
+
+#[test]
+fn a_program_whose_standby_is_off_is_never_started_ahead() {
+    over(&with_standby(), async |engine: Engine| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = early(directory.path(), "cat >/dev/null");
+        let on = Arc::new(Program::new(&path));
+        run(&engine, &on).await;
+        eventually("one waits", || starts(directory.path()) == 2).await;
+        let off = Arc::new(Program {
+            standby: false,
+            ..Program::new(&path)
+        });
+        run(&engine, &off).await;
+        assert!(engine.standby().is_empty(), "what waited is ended");
+        run(&engine, &off).await;
+        assert_eq!(starts(directory.path()), 4);
+    });
+}
+
 #[test]
 fn a_replaced_binary_is_used_by_the_next_evaluation() {
     over(&with_standby(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("function");
-        let install = |answer: &str| {
-            let new = directory.path().join("new");
-            fs::write(&new, format!("#!/bin/sh\ncat >/dev/null\necho {answer}\n")).unwrap();
-            fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
-            fs::rename(&new, &path).unwrap();
-        };
+        let install = |answer: &str| install(&path, &format!("cat >/dev/null; echo {answer}"));
         install("old");
         let program = Arc::new(Program::new(&path));
         let mark = path.display().to_string();

@@ -26,6 +26,7 @@ pub fn code(reason: Reason) -> Code {
     match reason {
         Reason::FunctionNotFound => Code::NotFound,
         Reason::BadImage => Code::InvalidArgument,
+        Reason::ExecPathOutside => Code::Unknown,
         Reason::FunctionFailed | Reason::BadOutput | Reason::Internal => Code::Internal,
         Reason::MessageTooLarge | Reason::QueueFull => Code::ResourceExhausted,
         Reason::DeadlineExceeded => Code::DeadlineExceeded,

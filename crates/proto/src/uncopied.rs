@@ -57,6 +57,7 @@ impl Uncopied {
             message.resource_list,
             Bytes::from(message.image),
             Bytes::from(message.tag),
+            Bytes::from(message.exec_path),
         ];
         Self {
             pieces: pieces(&fields),
@@ -194,6 +195,7 @@ mod tests {
                 resource_list: list(),
                 image: image.to_owned(),
                 tag: tag.to_owned(),
+                exec_path: tag.to_owned(),
             };
             let uncopied = Uncopied::of_request(message.clone());
             assert_eq!(sent(&uncopied), copied(&message));
@@ -229,7 +231,7 @@ mod tests {
         let message = EvaluateFunctionRequest {
             resource_list: Bytes::from_static(b"items: []"),
             image: "example.com/a:v1".to_owned(),
-            tag: String::new(),
+            ..EvaluateFunctionRequest::default()
         };
         let uncopied = Uncopied::of_request(message.clone());
         assert_eq!(sent(&uncopied), copied(&message));

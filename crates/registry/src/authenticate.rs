@@ -17,14 +17,13 @@ use crate::{
     Keychain,
     credentials::Stamp,
     exchange::{Target, Trouble},
+    is_public,
 };
 
 mod token;
 
 pub(crate) use token::TokenRequest;
 
-/// Images of this place are public: a private registry's credentials are not for them.
-const PUBLIC_CATALOG: &str = "gcr.io/kpt-fn/";
 const HELD_AT_MOST: u64 = 1_000;
 const LONGEST_HELD: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -159,10 +158,6 @@ impl Authenticator {
             _ => &self.keychain,
         }
     }
-}
-
-fn is_public(image: &ImageReference) -> bool {
-    format!("{}/{}", image.registry(), image.repository()).starts_with(PUBLIC_CATALOG)
 }
 
 fn key(target: &Target<'_>) -> (String, String) {

@@ -14,6 +14,7 @@
 
 mod authenticate;
 mod cache;
+mod catalog;
 mod credentials;
 mod endpoint;
 mod error;
@@ -30,6 +31,7 @@ mod retry;
 mod transport;
 mod trust;
 
+pub use catalog::is_public;
 pub use credentials::Keychain;
 pub use endpoint::{BadMirror, Mirror};
 pub use error::RegistryError;

@@ -23,7 +23,8 @@ pub struct Options {
     pub keychain: Keychain,
     /// The docker config that is used instead for all but the public catalog's images.
     pub private_credentials: Option<PathBuf>,
-    /// A file, or a directory with `ca.crt` or `ca.pem`, to trust besides the system's roots.
+    /// A file, or a directory with `ca.crt`, `ca.pem`, `cacert.pem`, `ca-bundle.crt` or `root.crt`,
+    /// to trust besides the system's roots.
     pub ca: Option<PathBuf>,
     /// Hosts that may be spoken to without TLS, besides loopback.
     pub insecure_registries: Vec<String>,

@@ -130,7 +130,11 @@ impl Registry {
             }
         }
         let tags = self.inner.resolver.tags(image).await?;
-        let tags = || tags.iter().map(String::as_str);
+        let tags = || {
+            tags.iter()
+                .map(String::as_str)
+                .filter(|tag| is_release(tag))
+        };
         match constraint.highest(tags()) {
             Some(tag) => Ok(image.at_tag(tag)),
             None => Err(RegistryError::NoTag {
@@ -145,6 +149,12 @@ impl Registry {
     pub(crate) fn resolver(&self) -> &Resolver {
         &self.inner.resolver
     }
+}
+
+/// Whether a tag may be a release: neither an attachment (`sha256-…`, a signature or an SBOM) nor a
+/// build of a single commit (`…-git-…`).
+fn is_release(tag: &str) -> bool {
+    !tag.starts_with("sha256-") && !tag.contains("-git-")
 }
 
 fn highest_version<'a>(tags: impl Iterator<Item = &'a str>) -> Option<String> {

@@ -12,12 +12,19 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject},
 };
 
-const NAMES: [&str; 2] = ["ca.crt", "ca.pem"];
+/// File names of a CA in a directory, in the order in which they are tried.
+const NAMES: [&str; 5] = [
+    "ca.crt",
+    "ca.pem",
+    "cacert.pem",
+    "ca-bundle.crt",
+    "root.crt",
+];
 
 /// Why a custom CA cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CaError {
-    #[error("there is neither ca.crt nor ca.pem in {0}")]
+    #[error("{0} holds none of the files {names}", names = NAMES.join(", "))]
     Missing(PathBuf),
     #[error("cannot read {0}: {1}")]
     Read(PathBuf, io::Error),
@@ -38,7 +45,8 @@ pub(crate) struct CustomCa {
 // === impl CustomCa ===
 
 impl CustomCa {
-    /// Reads a file, or `ca.crt` or `ca.pem` in a directory. A bundle may hold several.
+    /// Reads a file, or the first file of a directory that has one of the usual names. A file may
+    /// hold several certificates.
     pub(crate) fn read(path: &Path) -> Result<Self, CaError> {
         let path = if path.is_dir() {
             NAMES
@@ -102,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn either_name_will_do() {
+    fn reads_a_file_of_any_usual_name() {
         for name in NAMES {
             let directory = tempfile::tempdir().unwrap();
             fs::write(directory.path().join(name), ca()).unwrap();
@@ -126,7 +134,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let problem = || CustomCa::read(directory.path()).unwrap_err().to_string();
         assert!(
-            problem().starts_with("there is neither ca.crt nor ca.pem in"),
+            problem()
+                .ends_with("none of the files ca.crt, ca.pem, cacert.pem, ca-bundle.crt, root.crt"),
             "{}",
             problem()
         );

@@ -85,12 +85,23 @@ impl Envelope {
             .any(|result| result.severity == Severity::Error)
     }
 
-    /// The results for people, one line each unless a message itself has more.
+    /// The results for people, with an empty line between them.
     #[must_use]
     pub fn results_text(&self) -> String {
-        let lines: Vec<String> = self.results.iter().map(FunctionResult::to_string).collect();
-        lines.join("\n")
+        text(&self.results)
     }
+
+    /// The results whose message a log does not hold, for people; empty if it holds all of them.
+    #[must_use]
+    pub fn results_missing_in(&self, log: &str) -> String {
+        let missing = self.results.iter();
+        text(missing.filter(|result| !log.contains(result.message.trim())))
+    }
+}
+
+fn text<'a>(results: impl IntoIterator<Item = &'a FunctionResult>) -> String {
+    let texts: Vec<String> = results.into_iter().map(ToString::to_string).collect();
+    texts.join("\n\n")
 }
 
 // === impl FunctionResult ===
@@ -213,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_said_one_a_line_and_errors_are_noticed() {
+    fn results_are_apart_by_an_empty_line_and_errors_are_noticed() {
         let said = |severity, message: &str| FunctionResult {
             message: message.into(),
             severity,
@@ -225,6 +236,11 @@ mod tests {
         assert!(!envelope.has_errors());
         envelope.results.push(said(Severity::Error, "second"));
         assert!(envelope.has_errors());
-        assert_eq!(envelope.results_text(), "[warning]: first\n[error]: second");
+        assert_eq!(
+            envelope.results_text(),
+            "[warning]: first\n\n[error]: second"
+        );
+        assert_eq!(envelope.results_missing_in("fn: first"), "[error]: second");
+        assert_eq!(envelope.results_missing_in("first, second"), "");
     }
 }

@@ -1,8 +1,11 @@
 //! Runtimes in a fixed order: each image goes to the first one that knows it.
+//!
+//! A request may name a file (`exec_path`). The file is run if it can be; else the image is looked
+//! up as usual. Clients take "not found" for final there, so such a request never gets it.
 
 use runner_core::{
-    Evaluation, EvaluationError, EvaluationFuture, Evaluator, Function, ImageReference, Output,
-    Reason, Runtime, TagConstraint,
+    Evaluation, EvaluationError, EvaluationFuture, Evaluator, FileAnswer, Function, ImageReference,
+    Output, Reason, Runtime, TagConstraint,
 };
 
 /// Tries its runtimes in order. Only "not found" moves on to the next.
@@ -32,21 +35,66 @@ impl Chain {
             .map_err(|error| bad(error.to_string()))?;
         let tag = match evaluation.tag.trim() {
             "" => None,
-            tag => Some(TagConstraint::parse(tag).map_err(|error| bad(error.to_string()))?),
+            tag => Some(TagConstraint::parse(tag).map_err(|error| {
+                let image = &evaluation.image;
+                bad(format!(
+                    "failed to resolve tag for image {image:?} with constraint {tag:?}: {error}"
+                ))
+            })?),
         };
         Ok(Function { image, tag })
     }
 
     async fn answer(&self, mut evaluation: Evaluation) -> Result<Output, EvaluationError> {
-        let function = self.function(&evaluation)?;
+        if evaluation.exec_path.is_empty() {
+            let function = self.function(&evaluation)?;
+            return self.evaluate_image(&function, &mut evaluation).await;
+        }
+        let not_run = match self.evaluate_file(&mut evaluation).await {
+            FileAnswer::Ran(answer) => return answer,
+            FileAnswer::NotRun(error) => error,
+        };
+        let Ok(function) = self.function(&evaluation) else {
+            return Err(not_run);
+        };
+        match self.evaluate_image(&function, &mut evaluation).await {
+            Err(error) if error.is_not_found() => Err(not_run.with("otherwise", error.message())),
+            answer => answer,
+        }
+    }
+
+    /// Runs the request's file by the first runtime that runs files.
+    async fn evaluate_file(&self, evaluation: &mut Evaluation) -> FileAnswer {
+        for runtime in &self.runtimes {
+            if let Some(answer) = runtime.evaluate_file(evaluation) {
+                return answer.await;
+            }
+        }
+        let Evaluation {
+            image, exec_path, ..
+        } = evaluation;
+        FileAnswer::NotRun(EvaluationError::new(
+            Reason::FunctionFailed,
+            format!(
+                "Failed to execute function {image:?}: the exec runtime is disabled, so that \
+                 exec_path {exec_path:?} cannot be run"
+            ),
+        ))
+    }
+
+    async fn evaluate_image(
+        &self,
+        function: &Function,
+        evaluation: &mut Evaluation,
+    ) -> Result<Output, EvaluationError> {
         let mut last = None;
         for runtime in &self.runtimes {
-            match runtime.evaluate(&function, &mut evaluation).await {
+            match runtime.evaluate(function, evaluation).await {
                 Err(error) if error.is_not_found() => last = Some(error),
                 answer => return answer,
             }
         }
-        Err(last.unwrap_or_else(|| not_found(&function)))
+        Err(last.unwrap_or_else(|| not_found(function, "no runtime is enabled")))
     }
 }
 
@@ -56,16 +104,18 @@ impl Evaluator for Chain {
     }
 }
 
-fn not_found(function: &Function) -> EvaluationError {
+/// "Not found" in the words that clients know, with the explanation among the facts.
+pub(crate) fn not_found(function: &Function, explanation: &str) -> EvaluationError {
     let image = function.image.to_string();
-    EvaluationError::not_found(format!(
-        "no runtime is enabled that could run function {image:?}"
-    ))
-    .with("image", image)
+    EvaluationError::not_found(format!("function {image:?} not found"))
+        .with("image", image)
+        .with("explanation", explanation)
 }
 
 #[cfg(test)]
 mod tests {
+    use runner_core::FileFuture;
+
     use super::*;
 
     /// Knows images of one name, and takes the input when it runs them.
@@ -98,6 +148,92 @@ mod tests {
         }
     }
 
+    /// Runs the file `/fn/there` and refuses all others.
+    struct Runs;
+
+    impl Runtime for Runs {
+        fn name(&self) -> &'static str {
+            "exec"
+        }
+
+        fn evaluate<'a>(
+            &'a self,
+            function: &'a Function,
+            _: &'a mut Evaluation,
+        ) -> EvaluationFuture<'a> {
+            Box::pin(async { Err(not_found(function, "no executable is configured")) })
+        }
+
+        fn evaluate_file<'a>(&'a self, evaluation: &'a mut Evaluation) -> Option<FileFuture<'a>> {
+            Some(Box::pin(async {
+                if evaluation.exec_path != "/fn/there" {
+                    let missing = EvaluationError::new(Reason::FunctionFailed, "no such file");
+                    return FileAnswer::NotRun(missing);
+                }
+                FileAnswer::Ran(Ok(Output {
+                    resource_list: std::mem::take(&mut evaluation.resource_list),
+                    evaluator: "file",
+                    ..Output::default()
+                }))
+            }))
+        }
+    }
+
+    async fn ask_for_file(
+        runtimes: Vec<Box<dyn Runtime>>,
+        exec_path: &str,
+        image: &str,
+        tag: &str,
+    ) -> Result<&'static str, (Reason, String)> {
+        let evaluation = Evaluation {
+            image: image.to_owned(),
+            tag: tag.to_owned(),
+            exec_path: exec_path.to_owned(),
+            ..Evaluation::default()
+        };
+        let answer = Chain::new(runtimes, "ghcr.io/x").evaluate(evaluation).await;
+        answer
+            .map(|output| output.evaluator)
+            .map_err(|error| (error.reason(), error.message().to_owned()))
+    }
+
+    #[tokio::test]
+    async fn a_file_is_run_whatever_the_image() {
+        for (image, tag) in [
+            ("one:v1", ""),
+            ("", ""),
+            ("x/UPPER", ""),
+            ("one", ">= nonsense"),
+        ] {
+            let answer = ask_for_file(vec![Box::new(Runs)], "/fn/there", image, tag).await;
+            assert_eq!(answer, Ok("file"), "{image}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_run_leaves_the_request_to_the_others() {
+        let both =
+            || -> Vec<Box<dyn Runtime>> { vec![Box::new(Runs), Box::new(Knows("pod", "two"))] };
+        let gone = "/fn/gone";
+        assert_eq!(ask_for_file(both(), gone, "two:v1", "").await, Ok("pod"));
+        // Never "not found": the caller takes that for final.
+        let missing = Err((Reason::FunctionFailed, "no such file".to_owned()));
+        assert_eq!(ask_for_file(both(), gone, "one:v1", "").await, missing);
+        assert_eq!(
+            ask_for_file(both(), gone, "two", ">= nonsense").await,
+            missing
+        );
+        let broken = Err((Reason::FunctionFailed, "pod".to_owned()));
+        assert_eq!(ask_for_file(both(), gone, "broken", "").await, broken);
+        let alone = ask_for_file(vec![Box::new(Knows("pod", "two"))], gone, "one", "").await;
+        let (reason, message) = alone.unwrap_err();
+        assert_eq!(reason, Reason::FunctionFailed);
+        assert!(
+            message.contains("the exec runtime is disabled"),
+            "{message}"
+        );
+    }
+
     async fn ask(image: &str, tag: &str) -> Result<Output, EvaluationError> {
         let runtimes: Vec<Box<dyn Runtime>> = vec![
             Box::new(Knows("exec", "one")),
@@ -107,7 +243,7 @@ mod tests {
             image: image.to_owned(),
             tag: tag.to_owned(),
             resource_list: "list".into(),
-            deadline: None,
+            ..Evaluation::default()
         };
         Chain::new(runtimes, "ghcr.io/x").evaluate(evaluation).await
     }
@@ -152,6 +288,13 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_malformed_tag_is_told_with_its_image() {
+        let error = ask("one", ">= nonsense").await.unwrap_err();
+        let says = "failed to resolve tag for image \"one\" with constraint \">= nonsense\": ";
+        assert!(error.message().starts_with(says), "{}", error.message());
+    }
+
+    #[tokio::test]
     async fn a_chain_without_runtimes_knows_nothing() {
         let chain = Chain::new(Vec::new(), "ghcr.io/x");
         let evaluation = Evaluation {
@@ -160,6 +303,7 @@ mod tests {
         };
         let error = chain.evaluate(evaluation).await.unwrap_err();
         assert!(error.is_not_found());
+        assert_eq!(error.message(), "function \"ghcr.io/x/one\" not found");
         assert_eq!(error.fact("image"), Some("ghcr.io/x/one"));
     }
 }

@@ -9,6 +9,8 @@
 //! Runtimes do not know each other, nor the server in front of them.
 
 mod chain;
+#[cfg(any(feature = "exec", feature = "pod"))]
+mod complete;
 #[cfg(feature = "exec")]
 mod exec;
 mod local;
@@ -17,7 +19,7 @@ mod pod;
 
 pub use chain::Chain;
 #[cfg(feature = "exec")]
-pub use exec::Exec;
+pub use exec::{Exec, Files};
 pub use local::{Local, Wording};
 #[cfg(feature = "pod")]
 pub use pod::{Announcing, Connect, Pod, PodOptions, StartPhases, Survey, Tracing, Way};

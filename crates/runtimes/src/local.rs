@@ -9,19 +9,13 @@ use std::{
 
 use bytes::Bytes;
 use runner_core::{Evaluation, EvaluationError, Output, Reason};
-use runner_process::{Completed, Engine, Program, RunError, excerpt};
+use runner_process::{Completed, Engine, Program, RunError, StartError, excerpt, shorten};
 
 pub use verdict::Wording;
 
 /// How much of a function's standard error goes into a message, and so into our log. A status may
 /// carry less.
 pub(crate) const EXCERPT: usize = 32 << 10;
-
-/// What a message needs around an output: the field's key and its length.
-const LIST_OVERHEAD: usize = 6;
-
-/// The same for a log, and the mark of a cut.
-const LOG_OVERHEAD: usize = 64;
 
 /// From this size on an output is read off the server's own threads.
 const LONG_OUTPUT: usize = 512 << 10;
@@ -92,9 +86,8 @@ impl Local {
     /// Output and log as they fit into one message: the log gives way.
     fn fit(&self, image: &str, completed: Completed) -> Result<(Bytes, Bytes), EvaluationError> {
         let Completed { stdout, stderr, .. } = completed;
-        let room = self.message_limit.saturating_sub(LIST_OVERHEAD);
-        match room.checked_sub(stdout.len()) {
-            Some(left) => Ok((stdout, fitting(stderr, left))),
+        match self.message_limit.checked_sub(field_length(stdout.len())) {
+            Some(room) => Ok((stdout, fitting(stderr, room))),
             None => Err(self.too_large(image, &format!("{} bytes", stdout.len()))),
         }
     }
@@ -125,6 +118,15 @@ impl Local {
         .unwrap_or_else(|error| Err(EvaluationError::new(Reason::Internal, error.to_string())))
     }
 
+    /// The error of a program that could not be started.
+    pub(crate) fn start_error(image: &str, error: &StartError) -> EvaluationError {
+        EvaluationError::new(
+            Reason::FunctionFailed,
+            format!("Failed to execute function {image:?}: {error} ()"),
+        )
+        .with("explanation", error.explanation())
+    }
+
     fn run_error(&self, image: &str, evaluation: &Evaluation, error: &RunError) -> EvaluationError {
         match error {
             RunError::QueueFull { waiting } => EvaluationError::new(
@@ -147,7 +149,7 @@ impl Local {
                         self.time_limit
                     ),
                 };
-                let said = match excerpt(stderr, EXCERPT) {
+                let said = match excerpt(stderr.trim_ascii(), EXCERPT) {
                     empty if empty.is_empty() => empty,
                     text => format!("; stderr: {text}"),
                 };
@@ -161,10 +163,7 @@ impl Local {
                 .with("queued_ms", queued.as_millis().to_string())
                 .with("running_ms", running.as_millis().to_string())
             }
-            RunError::Start(error) => EvaluationError::new(
-                Reason::FunctionFailed,
-                format!("Failed to execute function {image:?}: {error}"),
-            ),
+            RunError::Start(error) => Self::start_error(image, error),
             RunError::System(error) => EvaluationError::new(
                 Reason::Internal,
                 format!("Failed to execute function {image:?}: {error}"),
@@ -173,16 +172,48 @@ impl Local {
     }
 }
 
-/// A log that fits beside its output; what is too long loses its middle.
+/// A log that fits into what its output left of a message; what is too long loses its middle.
 fn fitting(log: Bytes, room: usize) -> Bytes {
-    let room = room.saturating_sub(LOG_OVERHEAD);
-    if log.len() <= room {
-        return log;
+    let longest = (0..=room.min(log.len())).rev();
+    // The length of the length takes a few bytes, too.
+    match longest.take(8).find(|length| field_length(*length) <= room) {
+        Some(length) => shorten(log, length),
+        None => Bytes::new(),
     }
-    let text = excerpt(&log, room.saturating_sub(LOG_OVERHEAD));
-    if text.len() <= room {
-        Bytes::from(text)
-    } else {
-        Bytes::new()
+}
+
+/// Bytes that a field of this length takes in a message: its key, its length and itself. An empty
+/// one is left out.
+fn field_length(length: usize) -> usize {
+    let bits = usize::BITS - length.leading_zeros();
+    match length {
+        0 => 0,
+        _ => 1 + bits.div_ceil(7) as usize + length,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runner_proto::evaluator::EvaluateFunctionResponse;
+
+    use super::*;
+
+    #[test]
+    fn a_log_that_fits_beside_its_output_is_whole() {
+        for (list, log) in [(0, 1), (1, 0), (100, 127), (100, 128), (70_000, 20_000)] {
+            let message = EvaluateFunctionResponse {
+                resource_list: Bytes::from(vec![b'l'; list]),
+                log: Bytes::from(vec![b'e'; log]),
+            };
+            let limit = prost::Message::encoded_len(&message);
+            assert_eq!(limit, field_length(list) + field_length(log));
+            let room = limit - field_length(list);
+            assert_eq!(fitting(message.log.clone(), room), message.log);
+            let shorter = fitting(message.log, room.saturating_sub(1));
+            assert!(
+                field_length(shorter.len()) < room.max(1),
+                "{list} and {log}"
+            );
+        }
     }
 }

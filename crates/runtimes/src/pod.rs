@@ -14,12 +14,14 @@ mod connection;
 mod create;
 mod driver;
 mod functions;
+mod heartbeat;
 mod link;
 mod message;
 mod metrics;
 mod start;
 mod survey;
 mod warm;
+mod wording;
 
 use std::{
     sync::{
@@ -29,10 +31,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use runner_cluster::{RenderOptions, TemplateSource};
+use runner_cluster::{InjectionPolicy, RenderOptions, TemplateSource};
 use runner_config::Configuration;
 use runner_core::{
-    Evaluation, EvaluationError, EvaluationFuture, Function, Output, Reason, Runtime,
+    Evaluation, EvaluationError, EvaluationFuture, Function, Output, Reason, Runtime, TagConstraint,
 };
 use runner_pool::{Event, Limits, Outcome, Request, RequestId, Settings};
 use runner_registry::Registry;
@@ -47,8 +49,10 @@ pub use connection::Connect;
 pub use start::StartPhases;
 pub use survey::{Survey, Way};
 
+use crate::complete;
 use connection::Failed;
 use functions::Functions;
+use heartbeat::Heartbeat;
 use message::{Assigned, Message, Verdict};
 use warm::WarmUp;
 
@@ -67,10 +71,14 @@ pub struct PodOptions {
     pub client: kube::Client,
     /// The namespace of function pods.
     pub namespace: String,
+    /// DNS domain of the cluster, such as `cluster.local`.
+    pub cluster_domain: String,
     /// What pods are made from.
     pub templates: TemplateSource,
     /// What is the same for all pods.
     pub render: RenderOptions,
+    /// How the wrapper gets into pods.
+    pub injection: InjectionPolicy,
     /// Which way to take to a pod.
     pub connect: Connect,
     /// The pool's limits.
@@ -100,11 +108,13 @@ pub struct Pod {
 }
 
 struct Inner {
+    configuration: Configuration,
     registry: Registry,
     functions: Functions,
     messages: mpsc::UnboundedSender<Message>,
     next_request: AtomicU64,
     in_step: watch::Receiver<bool>,
+    heartbeat: Arc<Heartbeat>,
     message_limit: usize,
     function_timeout: Duration,
     tracing: Option<Tracing>,
@@ -128,13 +138,16 @@ impl Pod {
     pub fn start(options: PodOptions, configuration: Configuration, registry: Registry) -> Self {
         let (messages, inbox) = mpsc::unbounded_channel();
         let (in_step, following) = watch::channel(false);
+        let heartbeat = Arc::new(Heartbeat::new(Instant::now()));
         let functions = Functions::new(configuration.clone(), options.defaults);
         let inner = Inner {
+            configuration: configuration.clone(),
             registry: registry.clone(),
             functions: functions.clone(),
             messages: messages.clone(),
             next_request: AtomicU64::new(1),
             in_step: following,
+            heartbeat: heartbeat.clone(),
             message_limit: options.message_limit,
             function_timeout: options.function_timeout,
             tracing: options.tracing,
@@ -148,7 +161,9 @@ impl Pod {
             };
             tokio::spawn(warm.keep());
         }
-        driver::spawn(options, registry, functions, messages, inbox, in_step);
+        driver::spawn(
+            options, registry, functions, messages, inbox, in_step, heartbeat,
+        );
         Self {
             inner: Arc::new(inner),
         }
@@ -158,6 +173,13 @@ impl Pod {
     #[must_use]
     pub fn in_step(&self) -> watch::Receiver<bool> {
         self.inner.in_step.clone()
+    }
+
+    /// Returns for how long the task that owns the pods has not run, where that means that it is
+    /// stuck or has ended.
+    #[must_use]
+    pub fn stuck_for(&self) -> Option<Duration> {
+        self.inner.heartbeat.stuck_for(Instant::now())
     }
 
     /// Takes no more requests and finishes those there are; the pods stay for the successor.
@@ -182,13 +204,20 @@ impl Pod {
         let deadline = evaluation
             .deadline
             .unwrap_or_else(|| arrived + inner.function_timeout);
+        complete::configuration_of(function, &inner.configuration, Some(deadline)).await?;
+        let tag = function.tag.as_ref();
         let metadata = inner
             .registry
-            .inspect(&function.image, function.tag.as_ref(), Some(deadline))
+            .inspect(&function.image, tag, Some(deadline))
             .instrument(debug_span!("metadata"))
-            .await?;
+            .await
+            .map_err(|error| {
+                let asked = function.image.to_string();
+                wording::unresolved(error.into(), &asked, tag.map(TagConstraint::as_str))
+            })?;
         let looked_up = arrived.elapsed();
-        let wanted = inner.functions.of_request(function, &metadata, looked_up);
+        let selected = functions::selected(function, &metadata);
+        let wanted = inner.functions.of_image(&selected, &metadata, looked_up);
         let image = wanted.image().to_string();
         let (reply, mut verdicts) = mpsc::unbounded_channel();
         let request = RequestId(inner.next_request.fetch_add(1, Ordering::Relaxed));
@@ -205,7 +234,8 @@ impl Pod {
             reply,
         };
         inner.messages.send(asked).map_err(|_| stopped())?;
-        let answer = self.follow(&mut held, &mut verdicts, function, evaluation, deadline);
+        let named = selected.to_string();
+        let answer = self.follow(&mut held, &mut verdicts, &named, evaluation, deadline);
         answer
             .await
             .map_err(|error| error.with("image", image).with("evaluator", Self::NAME))
@@ -216,22 +246,24 @@ impl Pod {
         &self,
         held: &mut Held<'_>,
         verdicts: &mut mpsc::UnboundedReceiver<Verdict>,
-        function: &Function,
+        image: &str,
         evaluation: &Evaluation,
         deadline: Instant,
     ) -> Result<Output, EvaluationError> {
         let waited_since = Instant::now();
-        let mut verdict = self.next(verdicts, deadline, waited_since).await?;
+        let failed = |error| wording::failed(error, image);
+        let next = self.next(verdicts, deadline, waited_since).await;
+        let mut verdict = next.map_err(failed)?;
         loop {
             let assigned = match verdict {
                 Verdict::Rejected(error) => {
                     held.ended = true;
-                    return Err(error);
+                    return Err(failed(error));
                 }
                 Verdict::Assigned(assigned) => assigned,
             };
             let call = self
-                .call(&assigned, function, evaluation, deadline)
+                .call(&assigned, image, evaluation, deadline)
                 .instrument(debug_span!("call", pod = %assigned.name));
             let outcome = tokio::select! {
                 biased;
@@ -249,13 +281,14 @@ impl Pod {
                 }
                 Ok(Err(Failed::Said(error))) => {
                     held.done(&assigned, Outcome::Answered);
-                    return Err(error);
+                    return Err(wording::said(error, image));
                 }
                 Ok(Err(Failed::Lost(detail))) => {
                     held.lost(&assigned, detail);
-                    verdict = self.next(verdicts, deadline, waited_since).await?;
+                    let next = self.next(verdicts, deadline, waited_since).await;
+                    verdict = next.map_err(failed)?;
                 }
-                Err(_) => return Err(too_late(&assigned)),
+                Err(_) => return Err(failed(too_late(&assigned))),
             }
         }
     }
@@ -296,7 +329,7 @@ impl Pod {
     async fn call(
         &self,
         assigned: &Assigned,
-        function: &Function,
+        image: &str,
         evaluation: &Evaluation,
         deadline: Instant,
     ) -> Result<Output, Failed> {
@@ -305,7 +338,7 @@ impl Pod {
             (tracing.inject)(&tracing::Span::current(), &mut headers);
         }
         let list = evaluation.resource_list.clone();
-        let image = function.image.to_string();
+        let image = image.to_owned();
         let limit = self.inner.message_limit;
         connection::evaluate(
             assigned.channel.clone(),

@@ -58,6 +58,7 @@ impl FunctionEvaluator for Evaluations {
         let evaluation = Evaluation {
             image: request.image,
             tag: request.tag,
+            exec_path: request.exec_path,
             resource_list: request.resource_list,
             deadline: deadline::of(&headers, arrived),
         };

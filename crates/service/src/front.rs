@@ -19,7 +19,7 @@ use runner_proto::{
 use tonic::{Code, Status, body::Body};
 use tower::{Layer, Service};
 
-use crate::evaluations::Evaluations;
+use crate::{calls::Call, evaluations::Evaluations};
 
 /// Puts evaluations in front of whatever else is served.
 #[derive(Clone)]
@@ -62,11 +62,13 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Answer {
+        let call = Call::begin(request.uri().path());
         if is_evaluation(request.uri().path()) {
             let answer = self.first.evaluations.call(request);
-            Box::pin(outgoing(answer, self.first.limit))
+            let limit = self.first.limit;
+            Box::pin(measured(call, outgoing(answer, limit)))
         } else {
-            Box::pin(self.others.call(request))
+            Box::pin(measured(call, self.others.call(request)))
         }
     }
 }
@@ -75,6 +77,20 @@ where
 fn is_evaluation(path: &str) -> bool {
     let service = path.strip_prefix('/').and_then(|path| path.split_once('/'));
     service.is_some_and(|(service, _)| service == SERVICE_NAME)
+}
+
+/// Notes the status of an answer. One without a status in its headers succeeded: handlers of calls
+/// with one answer either have it or an error before the first header is sent.
+async fn measured(
+    call: Option<Call>,
+    answer: impl Future<Output = Result<Response<Body>, Infallible>>,
+) -> Result<Response<Body>, Infallible> {
+    let response = answer.await?;
+    if let Some(mut call) = call {
+        let status = Status::from_header_map(response.headers());
+        call.code = status.map_or(Code::Ok, |status| status.code());
+    }
+    Ok(response)
 }
 
 async fn outgoing(

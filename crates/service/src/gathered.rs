@@ -3,8 +3,8 @@
 //! h2 writes a message of some length with what is before it, flushes, and only then writes the
 //! trailers. For the caller that is two packets, to be woken by each, and for us a call to the
 //! system more. A flush that comes with such a message is therefore skipped: another one always
-//! follows, after whatever h2 had to send behind it. Under TLS it is not h2 that writes here, and
-//! everything passes as it comes.
+//! follows, after whatever h2 had to send behind it. It is for plaintext only: under TLS
+//! it would not be h2 that writes here.
 
 use std::{
     io::{self, IoSlice},
@@ -23,7 +23,6 @@ const LONGEST: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct Gathered<C> {
     connection: C,
-    is_plaintext: bool,
     outgoing: BytesMut,
     /// The last write was a message with something before it.
     skips_flush: bool,
@@ -32,10 +31,9 @@ pub(crate) struct Gathered<C> {
 // === impl Gathered ===
 
 impl<C: AsyncWrite + Unpin> Gathered<C> {
-    pub(crate) fn new(connection: C, is_plaintext: bool) -> Self {
+    pub(crate) fn new(connection: C) -> Self {
         Self {
             connection,
-            is_plaintext,
             outgoing: BytesMut::new(),
             skips_flush: false,
         }
@@ -67,9 +65,6 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Gathered<C> {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if !self.is_plaintext {
-            return Pin::new(&mut self.connection).poll_write_vectored(context, pieces);
-        }
         self.skips_flush = pieces.len() > 1;
         let length = pieces.iter().map(|piece| piece.len()).sum();
         if self.outgoing.len() + length > LONGEST {
@@ -164,7 +159,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_leaves_as_a_whole() {
-        let mut gathered = Gathered::new(Recorded::default(), true);
+        let mut gathered = Gathered::new(Recorded::default());
         write(&mut gathered, &[b"head", b"message"]).await;
         flush(&mut gathered).await;
         write(&mut gathered, &[b"trailers"]).await;
@@ -174,7 +169,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_message_with_nothing_behind_it_leaves_too() {
-        let mut gathered = Gathered::new(Recorded::default(), true);
+        let mut gathered = Gathered::new(Recorded::default());
         for message in [&b"first"[..], b"second"] {
             write(&mut gathered, &[b"head", message]).await;
             flush(&mut gathered).await;
@@ -186,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_long_is_not_copied_and_stays_in_its_place() {
-        let mut gathered = Gathered::new(Recorded::default(), true);
+        let mut gathered = Gathered::new(Recorded::default());
         let long = vec![b'x'; LONGEST + 1];
         write(&mut gathered, &[b"before"]).await;
         assert_eq!(write(&mut gathered, &[&long]).await, long.len());
@@ -199,7 +194,7 @@ mod tests {
     #[tokio::test]
     async fn a_slow_connection_loses_nothing() {
         let (near, mut far) = duplex(1000);
-        let mut gathered = Gathered::new(near, true);
+        let mut gathered = Gathered::new(near);
         let text: Vec<u8> = (0_u8..=250).cycle().take(9 * LONGEST).collect();
         let sent = text.clone();
         let sending = tokio::spawn(async move {

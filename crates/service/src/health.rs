@@ -1,6 +1,11 @@
-//! The standard health service: SERVING exactly while evaluations are accepted.
+//! The standard health service.
+//!
+//! | service | SERVING |
+//! |---|---|
+//! | `""`, `evaluator.FunctionEvaluator` | while evaluations are accepted: for readiness |
+//! | `liveness` | from the start to the end of the process, unless it is stuck: for liveness |
 
-use std::{collections::HashMap, pin::Pin};
+use std::{collections::HashMap, pin::Pin, sync::Arc};
 
 use futures::{Stream, StreamExt};
 use runner_proto::health::{
@@ -13,22 +18,41 @@ use tonic::{Request, Response, Status};
 
 use crate::lifecycle::{Lifecycle, Phase};
 
-/// The whole server, and the service Porch calls.
-const SERVICES: [&str; 2] = ["", "evaluator.FunctionEvaluator"];
+/// Names of the whole server and of the service that Porch calls.
+const READINESS: [&str; 2] = ["", "evaluator.FunctionEvaluator"];
+/// Name that says whether the process should be restarted.
+const LIVENESS: &str = "liveness";
 
-/// Answers for the server's lifecycle.
-#[derive(Clone, Debug)]
+/// A check of whether some part of the process is stuck; returns what is wrong.
+pub type StuckCheck = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// The health service of a server.
 pub struct Health {
     lifecycle: Lifecycle,
+    stuck: Option<StuckCheck>,
 }
 
 // === impl Health ===
 
 impl Health {
-    /// The health of a server with this lifecycle.
+    /// Returns the health service of a server with this lifecycle.
     #[must_use]
-    pub fn server(lifecycle: Lifecycle) -> HealthServer<Self> {
-        HealthServer::new(Self { lifecycle })
+    pub fn server(lifecycle: Lifecycle, stuck: Option<StuckCheck>) -> HealthServer<Self> {
+        HealthServer::new(Self { lifecycle, stuck })
+    }
+
+    /// Returns the status of a service, or none if there is no service of that name.
+    fn status_of(&self, service: &str) -> Option<ServingStatus> {
+        if READINESS.contains(&service) {
+            return Some(readiness(self.lifecycle.phase()));
+        }
+        (service == LIVENESS).then(|| match self.stuck.as_ref().and_then(|stuck| stuck()) {
+            Some(problem) => {
+                tracing::error!("this process should be restarted: {problem}");
+                ServingStatus::NotServing
+            }
+            None => ServingStatus::Serving,
+        })
     }
 }
 
@@ -39,25 +63,22 @@ impl health_server::Health for Health {
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckResponse>, Status> {
         let service = request.into_inner().service;
-        let answer = status(self.lifecycle.phase());
-        tracing::debug!(service, status = answer.as_str_name(), "health check");
-        if SERVICES.contains(&service.as_str()) {
-            Ok(Response::new(response(answer)))
-        } else {
-            Err(Status::not_found(format!(
+        let Some(answer) = self.status_of(&service) else {
+            return Err(Status::not_found(format!(
                 "there is no service {service:?} here"
-            )))
-        }
+            )));
+        };
+        tracing::debug!(service, status = answer.as_str_name(), "health check");
+        Ok(Response::new(response(answer)))
     }
 
     async fn list(
         &self,
         _: Request<HealthListRequest>,
     ) -> Result<Response<HealthListResponse>, Status> {
-        let answer = response(status(self.lifecycle.phase()));
-        let statuses: HashMap<_, _> = SERVICES
-            .iter()
-            .map(|service| ((*service).to_owned(), answer))
+        let services = READINESS.into_iter().chain([LIVENESS]);
+        let statuses: HashMap<_, _> = services
+            .filter_map(|service| Some((service.to_owned(), response(self.status_of(service)?))))
             .collect();
         Ok(Response::new(HealthListResponse { statuses }))
     }
@@ -70,24 +91,25 @@ impl health_server::Health for Health {
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         let service = request.into_inner().service;
-        if !SERVICES.contains(&service.as_str()) {
-            let unknown =
-                futures::stream::once(async { Ok(response(ServingStatus::ServiceUnknown)) });
+        // An open watch must not hold up the end of a server that has drained.
+        let lifecycle = self.lifecycle.clone();
+        let end = async move { lifecycle.reached(Phase::Draining).await };
+        if !READINESS.contains(&service.as_str()) {
+            // Whether a process is stuck is found out when somebody asks: only a check does.
+            let status = self.status_of(&service);
+            let status = status.unwrap_or(ServingStatus::ServiceUnknown);
+            let first = futures::stream::once(async move { Ok(response(status)) });
             // The protocol keeps the stream open: the service might come to be.
-            return Ok(Response::new(Box::pin(
-                unknown.chain(futures::stream::pending()),
-            )));
+            let open = first.chain(futures::stream::pending()).take_until(end);
+            return Ok(Response::new(Box::pin(open)));
         }
         let phases = WatchStream::new(self.lifecycle.subscribe());
         let mut last = None;
         let changes = phases.filter_map(move |phase| {
-            let now = status(phase);
+            let now = readiness(phase);
             let changed = last.replace(now) != Some(now);
             std::future::ready(changed.then(|| Ok(response(now))))
         });
-        // An open watch must not hold up the end of a server that has drained.
-        let lifecycle = self.lifecycle.clone();
-        let end = async move { lifecycle.reached(Phase::Draining).await };
         let changes = changes.take_until(end).chain(futures::stream::once(async {
             Ok(response(ServingStatus::NotServing))
         }));
@@ -95,7 +117,7 @@ impl health_server::Health for Health {
     }
 }
 
-fn status(phase: Phase) -> ServingStatus {
+fn readiness(phase: Phase) -> ServingStatus {
     match phase {
         Phase::Serving => ServingStatus::Serving,
         Phase::Starting | Phase::Draining | Phase::Stopping => ServingStatus::NotServing,

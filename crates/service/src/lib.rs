@@ -7,6 +7,7 @@
 //!
 //! It is given an [`Evaluator`](runner_core::Evaluator) and knows nothing of what stands behind it.
 
+mod calls;
 mod deadline;
 mod evaluations;
 mod front;
@@ -19,14 +20,16 @@ mod request_id;
 mod server;
 mod signals;
 mod status;
+#[cfg(feature = "tls")]
+mod tls;
 
-pub use health::Health;
+pub use health::{Health, StuckCheck};
 pub use lifecycle::Lifecycle;
 pub use listen::ListenAt;
-#[cfg(feature = "tls")]
-pub use server::Tls;
 pub use server::{Server, ServerError, ServerOptions};
 pub use status::StatusSource;
+#[cfg(feature = "tls")]
+pub use tls::{Tls, TlsError, TlsFiles};
 
 /// Joins a span to the trace its caller sent along.
 pub type TraceParent = fn(&tracing::Span, &http::HeaderMap);

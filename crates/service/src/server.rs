@@ -1,7 +1,8 @@
 //! The listening server.
 
-use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
+use futures::{Stream, StreamExt};
 use runner_core::Evaluator;
 use runner_proto::{
     DESCRIPTORS, DETAIL_DESCRIPTORS,
@@ -9,12 +10,19 @@ use runner_proto::{
     health::health_server,
     runner_status::runner_status_server,
 };
-use tokio::net::TcpListener;
-use tokio_stream::StreamExt;
-use tonic::{codec::CompressionEncoding, transport::server::TcpIncoming};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+};
+use tonic::{
+    codec::CompressionEncoding,
+    transport::server::{Connected, TcpIncoming},
+};
 
+#[cfg(feature = "tls")]
+use crate::Tls;
 use crate::{
-    Health, Lifecycle, ListenAt, StatusSource, TraceParent, evaluations::Evaluations,
+    Health, Lifecycle, ListenAt, StatusSource, StuckCheck, TraceParent, evaluations::Evaluations,
     front::EvaluationsFirst, gathered::Gathered, lifecycle::Phase, status::Reports,
 };
 
@@ -38,6 +46,9 @@ pub struct ServerOptions {
     pub trace_parent: Option<TraceParent>,
     /// Offers the status service, fed by this.
     pub status: Option<Arc<dyn StatusSource>>,
+    /// Check of whether the process is stuck, for the health service `liveness`. A runtime that no
+    /// longer runs any task needs none: it does not answer.
+    pub stuck: Option<StuckCheck>,
     /// Serves calls that arrive while it drains. Their callers have not yet heard the goodbye that
     /// is on its way to every connection, and refusing would fail a call for being sent a moment too
     /// early; a caller that goes elsewhere by itself is refused instead.
@@ -47,25 +58,16 @@ pub struct ServerOptions {
     pub tls: Option<Tls>,
 }
 
-/// PEM texts of a TLS server.
-#[cfg(feature = "tls")]
-#[derive(Clone)]
-pub struct Tls {
-    /// Its certificate chain.
-    pub certificate: Vec<u8>,
-    /// Its private key.
-    pub key: Vec<u8>,
-    /// Whoever calls must show a certificate of this authority.
-    pub client_ca: Option<Vec<u8>>,
-}
+type Router = tonic::transport::server::Router<
+    tower::layer::util::Stack<EvaluationsFirst, tower::layer::util::Identity>,
+>;
 
 /// A server that holds its port.
 pub struct Server {
     listener: TcpListener,
-    router: tonic::transport::server::Router<
-        tower::layer::util::Stack<EvaluationsFirst, tower::layer::util::Identity>,
-    >,
-    is_plaintext: bool,
+    router: Router,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
     lifecycle: Lifecycle,
 }
 
@@ -78,12 +80,8 @@ pub enum ServerError {
         /// Where.
         at: ListenAt,
         /// What the system says.
-        source: std::io::Error,
+        source: io::Error,
     },
-    /// A certificate or key makes no sense.
-    #[cfg(feature = "tls")]
-    #[error("cannot use the TLS certificate or key: {0}")]
-    Tls(#[source] tonic::transport::Error),
     /// The descriptor set is broken.
     #[error("cannot offer reflection: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
@@ -103,43 +101,9 @@ impl ServerOptions {
             trace_parent: Some(trace_parent),
             serves_late_calls: false,
             status: None,
+            stuck: None,
             #[cfg(feature = "tls")]
             tls: None,
-        }
-    }
-
-    fn is_plaintext(&self) -> bool {
-        #[cfg(feature = "tls")]
-        return self.tls.is_none();
-        #[cfg(not(feature = "tls"))]
-        true
-    }
-
-    fn builder(self) -> Result<tonic::transport::Server, ServerError> {
-        let builder = tonic::transport::Server::builder()
-            .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
-            .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW);
-        #[cfg(feature = "tls")]
-        if let Some(tls) = self.tls {
-            return builder.tls_config(tls.config()).map_err(ServerError::Tls);
-        }
-        Ok(builder)
-    }
-}
-
-// === impl Tls ===
-
-#[cfg(feature = "tls")]
-impl Tls {
-    fn config(self) -> tonic::transport::ServerTlsConfig {
-        use tonic::transport::{Certificate, Identity, ServerTlsConfig};
-        let identity = Identity::from_pem(self.certificate, self.key);
-        let config = ServerTlsConfig::new().identity(identity);
-        match self.client_ca {
-            Some(ca) => config.client_ca_root(Certificate::from_pem(ca)),
-            None => config,
         }
     }
 }
@@ -175,49 +139,66 @@ impl Server {
             .accept_compressed(CompressionEncoding::Gzip);
         let status = options.status.clone();
         let status = status.map(|source| Reports::server(source, lifecycle.clone()));
+        let stuck = options.stuck.clone();
         let has_status = status.is_some();
-        let is_plaintext = options.is_plaintext();
         let reflection = || reflection(has_status);
-        let router = options
-            .builder()?
+        let router = tonic::transport::Server::builder()
+            .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+            .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
             .layer(EvaluationsFirst { evaluations, limit })
-            .add_service(Health::server(lifecycle.clone()))
+            .add_service(Health::server(lifecycle.clone(), stuck))
             .add_optional_service(status)
             .add_service(reflection().build_v1()?)
             .add_service(reflection().build_v1alpha()?);
         Ok(Self {
             listener,
             router,
-            is_plaintext,
+            #[cfg(feature = "tls")]
+            tls: options.tls,
             lifecycle,
         })
     }
 
     /// Where it listens: the real port where port 0 was asked for.
-    pub fn address(&self) -> std::io::Result<SocketAddr> {
+    pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
     /// Serves until the lifecycle drains; then accepts nothing, finishes what runs, and returns.
     pub async fn serve(self) -> Result<(), ServerError> {
-        let (lifecycle, is_plaintext) = (self.lifecycle, self.is_plaintext);
-        let drain = {
-            let lifecycle = lifecycle.clone();
-            async move { lifecycle.reached(Phase::Draining).await }
-        };
-        let incoming = TcpIncoming::from(self.listener)
-            .with_nodelay(Some(true))
-            .map(move |connection| connection.map(|it| Gathered::new(it, is_plaintext)));
-        let served = self.router.serve_with_incoming_shutdown(incoming, drain);
-        // Connections of clients that never let go do not outlive the grace period.
-        let cut_off = async {
-            lifecycle.reached(Phase::Stopping).await;
-            tokio::time::sleep(LINGER).await;
-        };
-        first(served, cut_off)
-            .await
-            .map_or(Ok(()), |served| served.map_err(ServerError::Serve))
+        let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        #[cfg(feature = "tls")]
+        if let Some(tls) = self.tls {
+            return serve_on(tls.accept(incoming), self.router, self.lifecycle).await;
+        }
+        let incoming = incoming.map(|connection| connection.map(Gathered::new));
+        serve_on(incoming, self.router, self.lifecycle).await
     }
+}
+
+async fn serve_on<C>(
+    incoming: impl Stream<Item = io::Result<C>>,
+    router: Router,
+    lifecycle: Lifecycle,
+) -> Result<(), ServerError>
+where
+    C: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+{
+    let drain = {
+        let lifecycle = lifecycle.clone();
+        async move { lifecycle.reached(Phase::Draining).await }
+    };
+    let served = router.serve_with_incoming_shutdown(incoming, drain);
+    // Connections of clients that never let go do not outlive the grace period.
+    let cut_off = async {
+        lifecycle.reached(Phase::Stopping).await;
+        tokio::time::sleep(LINGER).await;
+    };
+    first(served, cut_off)
+        .await
+        .map_or(Ok(()), |served| served.map_err(ServerError::Serve))
 }
 
 /// Describes the services that this server offers, not all that the descriptors know.

@@ -1,19 +1,31 @@
-//! Why telemetry could not start.
+//! Why telemetry could not start, or not as the environment asks.
 
 use std::io;
 
-/// Why telemetry could not start, in words for whoever set the variables.
+/// A problem with the telemetry that the environment asks for, in words for whoever set it.
+///
+/// Problems of single variables are logged, and the process starts: so says the specification, and
+/// functions matter more than their metrics.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// A variable has a value that is not understood.
-    #[error("{variable}: unknown value {value:?}; allowed: {allowed}")]
-    UnknownValue {
-        /// The variable.
+    /// A variable has a value that this process does nothing with.
+    #[error("{variable}: {value:?} is not supported and is ignored; supported: {supported}")]
+    UnsupportedValue {
+        /// The variable's name.
         variable: &'static str,
-        /// What it was set to.
+        /// The variable's value.
         value: String,
-        /// What it may be set to.
-        allowed: String,
+        /// The values that have an effect.
+        supported: String,
+    },
+    /// A collector cannot be used as the environment describes it.
+    #[error("{problem}: {signal} are not exported")]
+    NotExported {
+        /// `metrics` or `traces`.
+        signal: &'static str,
+        /// The reason.
+        #[source]
+        problem: Box<TelemetryError>,
     },
     /// A variable's value is malformed, or asks for something that is not supported.
     #[error("{variable}: {problem}")]
@@ -51,4 +63,16 @@ pub enum TelemetryError {
     /// This process has a tracing subscriber already.
     #[error("telemetry is already running in this process")]
     AlreadyInstalled,
+}
+
+// === impl TelemetryError ===
+
+impl TelemetryError {
+    /// Returns this problem with its consequence: a signal is not exported.
+    pub(crate) fn turns_off(self, signal: &'static str) -> Self {
+        Self::NotExported {
+            signal,
+            problem: Box::new(self),
+        }
+    }
 }

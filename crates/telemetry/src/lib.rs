@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! tracing events ─→ log layer ────→ stderr (text or JSON lines)
-//! tracing spans ──→ OTel layer ───→ OTLP collector
-//! instruments ────→ meter provider → Prometheus scrape, or OTLP collector
+//! tracing spans ──→ OTel layer ───→ OTLP collector, or console
+//! instruments ────→ meter provider → Prometheus scrape, OTLP collector, or console
 //! ```
 //!
 //! Which metrics and spans exist is the other crates' business: they use the plain `tracing` and
@@ -11,15 +11,18 @@
 
 // With fewer exporters than all, some settings have nobody to read them.
 #![cfg_attr(
-    not(all(feature = "otlp", feature = "prometheus")),
+    not(all(feature = "console", feature = "otlp", feature = "prometheus")),
     allow(dead_code, unused_variables)
 )]
 
+#[cfg(feature = "console")]
+mod console;
 mod error;
 mod log;
 mod metrics;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod process;
 pub mod propagation;
 mod resource;
 mod settings;
@@ -55,15 +58,18 @@ pub struct Telemetry {
 /// current Tokio runtime; without exporters none is needed.
 ///
 /// # Errors
-/// A variable whose value is not understood, a scrape address that cannot be bound, a missing
-/// runtime, or a second call in one process. Nothing is installed then, so the caller has to
-/// print the error itself.
+/// A scrape address that cannot be bound, a missing runtime, or a second call in one process.
+/// Nothing is installed then, so the caller has to print the error itself. A variable that cannot be
+/// followed is no error: it is logged, and ignored or its signal not exported.
 pub fn init(service_name: &str, log: LogOptions) -> Result<Telemetry, TelemetryError> {
-    let settings = Settings::from_environment()?;
+    let mut settings = Settings::from_environment();
     let resource = resource::of(service_name, &settings);
 
-    let metrics = metrics::start(&settings, &resource)?;
-    let traces = traces::provider(&settings, &resource)?;
+    let mut warnings = std::mem::take(&mut settings.warnings);
+    let metrics = metrics::start(&settings, &resource);
+    let metrics = unless_unusable("metrics", metrics, &mut warnings)?;
+    let traces = traces::provider(&settings, &resource);
+    let traces = unless_unusable("traces", traces, &mut warnings)?;
 
     let subscriber = Registry::default()
         .with(traces.as_ref().map(traces::layer))
@@ -71,11 +77,31 @@ pub fn init(service_name: &str, log: LogOptions) -> Result<Telemetry, TelemetryE
     tracing::subscriber::set_global_default(subscriber)
         .map_err(|_| TelemetryError::AlreadyInstalled)?;
 
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
     propagation::install(&settings.propagators);
     if let Some(metrics) = &metrics {
         opentelemetry::global::set_meter_provider(metrics.provider().clone());
+        process::observe(&opentelemetry::global::meter("process"));
     }
     Ok(Telemetry { metrics, traces })
+}
+
+/// Turns an exporter that cannot be set up as the environment asks into none and a warning.
+fn unless_unusable<T>(
+    signal: &'static str,
+    started: Result<Option<T>, TelemetryError>,
+    warnings: &mut Vec<TelemetryError>,
+) -> Result<Option<T>, TelemetryError> {
+    use TelemetryError::{BadValue, Exporter, Tls};
+    match started {
+        Err(problem @ (BadValue { .. } | Exporter { .. } | Tls(_))) => {
+            warnings.push(problem.turns_off(signal));
+            Ok(None)
+        }
+        started => started,
+    }
 }
 
 // === impl Telemetry ===

@@ -1,19 +1,18 @@
 //! Log lines on standard error: text for people, JSON lines for collectors of logs.
 
+#[cfg(feature = "json")]
 mod json;
 mod repeats;
 mod verbosity;
 
-use std::{
-    io::{self, IsTerminal},
-    str::FromStr,
-};
+use std::{io, str::FromStr};
 
 use tracing::Subscriber;
 use tracing_subscriber::{Layer, fmt, registry::LookupSpan};
 
 pub(crate) use verbosity::is_own;
 
+#[cfg(feature = "json")]
 use json::JsonLines;
 use verbosity::Verbosity;
 
@@ -38,12 +37,12 @@ pub struct LogOptions {
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Text, with colours on a terminal unless `NO_COLOR` is set.
+    /// Text, with colours on a terminal unless `NO_COLOR` is set (feature `ansi`).
     #[default]
     Auto,
     /// Text without colours.
     Text,
-    /// One JSON object a line.
+    /// One JSON object a line; text without the feature `json`.
     Json,
 }
 
@@ -59,16 +58,20 @@ where
 {
     let verbosity = Verbosity::of(options.level);
     match options.format {
-        LogFormat::Auto | LogFormat::Text => {
-            let colours = options.format == LogFormat::Auto && colours_wanted();
-            let text = fmt::layer().with_writer(io::stderr).with_ansi(colours);
+        #[cfg(feature = "json")]
+        LogFormat::Json => JsonLines::new(io::stderr).with_filter(verbosity).boxed(),
+        _ => {
+            let text = fmt::layer().with_writer(io::stderr);
+            #[cfg(feature = "ansi")]
+            let text = text.with_ansi(options.format == LogFormat::Auto && colours_wanted());
             text.with_filter(verbosity).boxed()
         }
-        LogFormat::Json => JsonLines::new(io::stderr).with_filter(verbosity).boxed(),
     }
 }
 
+#[cfg(feature = "ansi")]
 fn colours_wanted() -> bool {
+    use std::io::IsTerminal;
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 

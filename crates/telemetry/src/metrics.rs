@@ -2,6 +2,8 @@
 
 #[cfg(feature = "prometheus")]
 mod scrape;
+#[cfg(feature = "console")]
+pub(crate) use scrape::exposition;
 
 use std::net::SocketAddr;
 
@@ -28,8 +30,18 @@ const SECONDS: [f64; 19] = [
 #[derive(Debug)]
 pub(crate) struct Metrics {
     provider: SdkMeterProvider,
+    destination: Destination,
+}
+
+/// The place that metrics go to. Dropping it stops whatever brings them there.
+#[derive(Debug)]
+enum Destination {
     #[cfg(feature = "prometheus")]
-    scrape: Option<scrape::Server>,
+    Scrape(scrape::Server),
+    #[cfg(feature = "otlp")]
+    Collector,
+    #[cfg(feature = "console")]
+    Console(#[expect(dead_code, reason = "kept until metrics stop")] crate::console::Metrics),
 }
 
 /// Starts the exporter that was asked for, if any.
@@ -37,30 +49,32 @@ pub(crate) fn start(
     settings: &Settings,
     resource: &Resource,
 ) -> Result<Option<Metrics>, TelemetryError> {
-    match &settings.metrics {
-        MetricsExporter::None => Ok(None),
+    let builder = builder(resource);
+    let (builder, destination) = match &settings.metrics {
+        MetricsExporter::None => return Ok(None),
         #[cfg(feature = "prometheus")]
         MetricsExporter::Prometheus { host, port } => {
             let (reader, registry) = scrape::reader()?;
-            let scrape = scrape::Server::start(host, *port, registry)?;
-            let provider = builder(resource).with_reader(reader).build();
-            Ok(Some(Metrics {
-                provider,
-                scrape: Some(scrape),
-            }))
+            let server = scrape::Server::start(host, *port, registry)?;
+            (builder.with_reader(reader), Destination::Scrape(server))
         }
         #[cfg(feature = "otlp")]
         MetricsExporter::Otlp(collector) => {
-            let provider = builder(resource)
-                .with_periodic_exporter(crate::otlp::metric_exporter(collector)?)
-                .build();
-            Ok(Some(Metrics {
-                provider,
-                #[cfg(feature = "prometheus")]
-                scrape: None,
-            }))
+            let exporter = crate::otlp::metric_exporter(collector)?;
+            let builder = builder.with_periodic_exporter(exporter);
+            (builder, Destination::Collector)
         }
-    }
+        #[cfg(feature = "console")]
+        MetricsExporter::Console { every } => {
+            let (reader, registry) = scrape::reader()?;
+            let console = crate::console::Metrics::start(registry, *every)?;
+            (builder.with_reader(reader), Destination::Console(console))
+        }
+    };
+    Ok(Some(Metrics {
+        provider: builder.build(),
+        destination,
+    }))
 }
 
 fn builder(resource: &Resource) -> MeterProviderBuilder {
@@ -88,16 +102,17 @@ impl Metrics {
         &self.provider
     }
 
-    /// Where they are served, if they are.
+    /// Returns the address at which they are served, if they are.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
-        #[cfg(feature = "prometheus")]
-        let address = self.scrape.as_ref().map(scrape::Server::address);
-        #[cfg(not(feature = "prometheus"))]
-        let address = None;
-        address
+        match &self.destination {
+            #[cfg(feature = "prometheus")]
+            Destination::Scrape(server) => Some(server.address()),
+            #[cfg(any(feature = "otlp", feature = "console"))]
+            _ => None,
+        }
     }
 
-    /// Stops serving them.
+    /// Stops serving and writing them.
     pub(crate) fn into_provider(self) -> SdkMeterProvider {
         self.provider
     }

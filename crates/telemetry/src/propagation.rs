@@ -3,6 +3,11 @@
 //! Where this process exports no spans of its own, a caller's trace passes through unchanged, so
 //! one silent process in the middle does not cut a trace in two.
 
+#[cfg(feature = "propagators")]
+mod b3;
+#[cfg(feature = "propagators")]
+mod jaeger;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::{
     Context,
@@ -53,10 +58,27 @@ pub(crate) fn install(propagators: &[Propagator]) {
             match propagator {
                 Propagator::TraceContext => Box::new(TraceContextPropagator::new()),
                 Propagator::Baggage => Box::new(BaggagePropagator::new()),
+                #[cfg(feature = "propagators")]
+                Propagator::B3 => Box::new(b3::B3::single()),
+                #[cfg(feature = "propagators")]
+                Propagator::B3Multi => Box::new(b3::B3::multi()),
+                #[cfg(feature = "propagators")]
+                Propagator::Jaeger => Box::new(jaeger::Jaeger::default()),
             }
         })
         .collect();
     global::set_text_map_propagator(TextMapCompositePropagator::new(propagators));
+}
+
+/// Returns a caller's span by its ids in hexadecimal form, or none if they are malformed or zero.
+#[cfg(feature = "propagators")]
+fn remote(trace: &str, span: &str, sampled: bool) -> Option<opentelemetry::trace::SpanContext> {
+    use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
+    let trace = TraceId::from_hex(trace).ok()?;
+    let span = SpanId::from_hex(span).ok()?;
+    let flags = TraceFlags::default().with_sampled(sampled);
+    let ids = SpanContext::new(trace, span, flags, true, TraceState::default());
+    ids.is_valid().then_some(ids)
 }
 
 /// A caller's trace, kept with a span that is not exported itself.

@@ -1,11 +1,13 @@
-//! What the `OTEL_*` variables ask for, checked before anything starts.
+//! The settings in the `OTEL_*` variables.
 //!
-//! The SDK shrugs at values that it does not know and goes on with a default. Here a typing error
-//! is an error, since missing telemetry is noticed on the day it is needed.
+//! Following the specification, a value that has no meaning here is a warning and counts as unset.
 
 #[cfg(feature = "otlp")]
 mod collector;
 mod variables;
+
+#[cfg(feature = "console")]
+use std::time::Duration;
 
 use opentelemetry_sdk::trace::Sampler;
 
@@ -26,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) propagators: Vec<Propagator>,
     /// Whether the environment gives the service its name.
     pub(crate) names_service: bool,
+    /// Problems of single variables, to be logged once there is a log.
+    pub(crate) warnings: Vec<TelemetryError>,
 }
 
 /// Where metrics go.
@@ -39,12 +43,20 @@ pub(crate) enum MetricsExporter {
     },
     #[cfg(feature = "otlp")]
     Otlp(Box<Collector>),
+    /// Standard output, in the text form of Prometheus, at this interval.
+    #[cfg(feature = "console")]
+    Console {
+        every: Duration,
+    },
 }
 
 /// Where traces go.
 #[derive(Debug, PartialEq)]
 pub(crate) enum TracesExporter {
     None,
+    /// Standard output, a line a span.
+    #[cfg(feature = "console")]
+    Console,
     #[cfg(feature = "otlp")]
     Otlp(Box<Collector>),
 }
@@ -54,19 +66,30 @@ pub(crate) enum TracesExporter {
 pub(crate) enum Propagator {
     TraceContext,
     Baggage,
+    /// B3 in one header.
+    #[cfg(feature = "propagators")]
+    B3,
+    /// B3 in one header for each part.
+    #[cfg(feature = "propagators")]
+    B3Multi,
+    #[cfg(feature = "propagators")]
+    Jaeger,
 }
+
+/// Propagators where the environment names none that has a meaning here.
+const DEFAULT_PROPAGATORS: [Propagator; 2] = [Propagator::TraceContext, Propagator::Baggage];
 
 // === impl Settings ===
 
 impl Settings {
-    pub(crate) fn from_environment() -> Result<Self, TelemetryError> {
-        Self::read(&Variables::of_process())
+    pub(crate) fn from_environment() -> Self {
+        Self::read(Variables::of_process())
     }
 
-    fn read(variables: &Variables<'_>) -> Result<Self, TelemetryError> {
-        let propagators = propagators(variables)?;
-        let names_service = names_service(variables)?;
-        let off = variables.flag("OTEL_SDK_DISABLED")?;
+    fn read(variables: Variables<'_>) -> Self {
+        let propagators = propagators(&variables);
+        let names_service = names_service(&variables);
+        let off = variables.flag("OTEL_SDK_DISABLED");
         let (metrics, traces, sampler) = if off {
             (
                 MetricsExporter::None,
@@ -74,129 +97,192 @@ impl Settings {
                 Sampler::AlwaysOff,
             )
         } else {
-            (metrics(variables)?, traces(variables)?, sampler(variables)?)
+            (metrics(&variables), traces(&variables), sampler(&variables))
         };
-        Ok(Self {
+        Self {
             metrics,
             traces,
             sampler,
             propagators,
             names_service,
-        })
+            warnings: variables.into_warnings(),
+        }
     }
 }
 
-fn metrics(variables: &Variables<'_>) -> Result<MetricsExporter, TelemetryError> {
+fn metrics(variables: &Variables<'_>) -> MetricsExporter {
     const VARIABLE: &str = "OTEL_METRICS_EXPORTER";
-    match variables.get(VARIABLE).as_deref() {
-        None | Some("none") => Ok(MetricsExporter::None),
+    const SUPPORTED: &[&str] = &[
         #[cfg(feature = "prometheus")]
-        Some("prometheus") => Ok(MetricsExporter::Prometheus {
+        "prometheus",
+        #[cfg(feature = "otlp")]
+        "otlp",
+        #[cfg(feature = "console")]
+        "console",
+        "none",
+    ];
+    let Some(name) = exporter(variables, VARIABLE, SUPPORTED) else {
+        return MetricsExporter::None;
+    };
+    match name.as_str() {
+        #[cfg(feature = "prometheus")]
+        "prometheus" => MetricsExporter::Prometheus {
             host: variables
                 .get("OTEL_EXPORTER_PROMETHEUS_HOST")
                 .unwrap_or_else(|| "localhost".to_owned()),
             port: variables
-                .number("OTEL_EXPORTER_PROMETHEUS_PORT")?
+                .number("OTEL_EXPORTER_PROMETHEUS_PORT")
                 .unwrap_or(9464),
-        }),
+        },
         #[cfg(feature = "otlp")]
-        Some("otlp") => {
-            variables.positive("OTEL_METRIC_EXPORT_INTERVAL")?;
-            Collector::of_metrics(variables).map(|to| MetricsExporter::Otlp(Box::new(to)))
-        }
-        Some(other) => {
-            let mut allowed = Vec::new();
-            allowed.extend(cfg!(feature = "prometheus").then_some("prometheus"));
-            allowed.extend(cfg!(feature = "otlp").then_some("otlp"));
-            allowed.push("none");
-            Err(variables::unknown(VARIABLE, other, &allowed))
-        }
-    }
-}
-
-fn traces(variables: &Variables<'_>) -> Result<TracesExporter, TelemetryError> {
-    const VARIABLE: &str = "OTEL_TRACES_EXPORTER";
-    match variables.get(VARIABLE).as_deref() {
-        None | Some("none") => Ok(TracesExporter::None),
-        #[cfg(feature = "otlp")]
-        Some("otlp") => {
-            for variable in [
-                "OTEL_BSP_SCHEDULE_DELAY",
-                "OTEL_BSP_MAX_QUEUE_SIZE",
-                "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
-                "OTEL_BSP_EXPORT_TIMEOUT",
-            ] {
-                variables.positive(variable)?;
+        "otlp" => {
+            variables.positive("OTEL_METRIC_EXPORT_INTERVAL");
+            match Collector::of_metrics(variables) {
+                Ok(collector) => MetricsExporter::Otlp(Box::new(collector)),
+                Err(problem) => {
+                    variables.warn(problem.turns_off("metrics"));
+                    MetricsExporter::None
+                }
             }
-            Collector::of_traces(variables).map(|to| TracesExporter::Otlp(Box::new(to)))
         }
-        Some(other) => {
-            let mut allowed = Vec::new();
-            allowed.extend(cfg!(feature = "otlp").then_some("otlp"));
-            allowed.push("none");
-            Err(variables::unknown(VARIABLE, other, &allowed))
+        #[cfg(feature = "console")]
+        "console" => {
+            let interval = variables.positive("OTEL_METRIC_EXPORT_INTERVAL");
+            MetricsExporter::Console {
+                every: Duration::from_millis(interval.unwrap_or(60_000)),
+            }
         }
+        _ => MetricsExporter::None,
     }
 }
 
-fn sampler(variables: &Variables<'_>) -> Result<Sampler, TelemetryError> {
+fn traces(variables: &Variables<'_>) -> TracesExporter {
+    const VARIABLE: &str = "OTEL_TRACES_EXPORTER";
+    const SUPPORTED: &[&str] = &[
+        #[cfg(feature = "otlp")]
+        "otlp",
+        #[cfg(feature = "console")]
+        "console",
+        "none",
+    ];
+    let Some(name) = exporter(variables, VARIABLE, SUPPORTED) else {
+        return TracesExporter::None;
+    };
+    for variable in [
+        "OTEL_BSP_SCHEDULE_DELAY",
+        "OTEL_BSP_MAX_QUEUE_SIZE",
+        "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
+        "OTEL_BSP_EXPORT_TIMEOUT",
+    ] {
+        variables.positive(variable);
+    }
+    match name.as_str() {
+        #[cfg(feature = "otlp")]
+        "otlp" => match Collector::of_traces(variables) {
+            Ok(collector) => TracesExporter::Otlp(Box::new(collector)),
+            Err(problem) => {
+                variables.warn(problem.turns_off("traces"));
+                TracesExporter::None
+            }
+        },
+        #[cfg(feature = "console")]
+        "console" => TracesExporter::Console,
+        _ => TracesExporter::None,
+    }
+}
+
+/// Returns the first supported exporter of a list, and warns of every other one.
+fn exporter(
+    variables: &Variables<'_>,
+    variable: &'static str,
+    supported: &[&str],
+) -> Option<String> {
+    let list = variables.get(variable)?;
+    let mut chosen = None;
+    for name in list.split(',').map(str::trim) {
+        if chosen.is_none() && supported.contains(&name) {
+            chosen = Some(name.to_owned());
+        } else {
+            variables.warn(variables::unsupported(variable, name, supported));
+        }
+    }
+    chosen
+}
+
+fn sampler(variables: &Variables<'_>) -> Sampler {
     const VARIABLE: &str = "OTEL_TRACES_SAMPLER";
     let parent_or = |root: Sampler| Sampler::ParentBased(Box::new(root));
-    let ratio = || {
-        variables
-            .ratio("OTEL_TRACES_SAMPLER_ARG")
-            .map(Sampler::TraceIdRatioBased)
-    };
+    let ratio = || Sampler::TraceIdRatioBased(variables.ratio("OTEL_TRACES_SAMPLER_ARG"));
     match variables.get(VARIABLE).as_deref() {
-        None | Some("parentbased_always_on") => Ok(parent_or(Sampler::AlwaysOn)),
-        Some("parentbased_always_off") => Ok(parent_or(Sampler::AlwaysOff)),
-        Some("parentbased_traceidratio") => ratio().map(parent_or),
-        Some("always_on") => Ok(Sampler::AlwaysOn),
-        Some("always_off") => Ok(Sampler::AlwaysOff),
+        None | Some("parentbased_always_on") => parent_or(Sampler::AlwaysOn),
+        Some("parentbased_always_off") => parent_or(Sampler::AlwaysOff),
+        Some("parentbased_traceidratio") => parent_or(ratio()),
+        Some("always_on") => Sampler::AlwaysOn,
+        Some("always_off") => Sampler::AlwaysOff,
         Some("traceidratio") => ratio(),
-        Some(other) => Err(variables::unknown(
-            VARIABLE,
-            other,
-            &[
+        Some(other) => {
+            let supported = [
                 "always_on",
                 "always_off",
                 "traceidratio",
                 "parentbased_always_on",
                 "parentbased_always_off",
                 "parentbased_traceidratio",
-            ],
-        )),
+            ];
+            variables.warn(variables::unsupported(VARIABLE, other, &supported));
+            parent_or(Sampler::AlwaysOn)
+        }
     }
 }
 
-fn propagators(variables: &Variables<'_>) -> Result<Vec<Propagator>, TelemetryError> {
+fn propagators(variables: &Variables<'_>) -> Vec<Propagator> {
     const VARIABLE: &str = "OTEL_PROPAGATORS";
     let Some(list) = variables.get(VARIABLE) else {
-        return Ok(vec![Propagator::TraceContext, Propagator::Baggage]);
+        return DEFAULT_PROPAGATORS.to_vec();
     };
     let mut propagators = Vec::new();
     for name in list.split(',').map(str::trim) {
         let propagator = match name {
             // Anywhere in the list, as the specification has it.
-            "none" => return Ok(Vec::new()),
+            "none" => return Vec::new(),
             "tracecontext" => Propagator::TraceContext,
             "baggage" => Propagator::Baggage,
+            #[cfg(feature = "propagators")]
+            "b3" => Propagator::B3,
+            #[cfg(feature = "propagators")]
+            "b3multi" => Propagator::B3Multi,
+            #[cfg(feature = "propagators")]
+            "jaeger" => Propagator::Jaeger,
             other => {
-                let allowed = ["tracecontext", "baggage", "none"];
-                return Err(variables::unknown(VARIABLE, other, &allowed));
+                let supported = [
+                    "tracecontext",
+                    "baggage",
+                    #[cfg(feature = "propagators")]
+                    "b3",
+                    #[cfg(feature = "propagators")]
+                    "b3multi",
+                    #[cfg(feature = "propagators")]
+                    "jaeger",
+                    "none",
+                ];
+                variables.warn(variables::unsupported(VARIABLE, other, &supported));
+                continue;
             }
         };
         if !propagators.contains(&propagator) {
             propagators.push(propagator);
         }
     }
-    Ok(propagators)
+    if propagators.is_empty() {
+        return DEFAULT_PROPAGATORS.to_vec();
+    }
+    propagators
 }
 
-fn names_service(variables: &Variables<'_>) -> Result<bool, TelemetryError> {
-    let attributes = variables.pairs("OTEL_RESOURCE_ATTRIBUTES")?;
-    Ok(variables.get("OTEL_SERVICE_NAME").is_some()
-        || attributes.iter().any(|(key, _)| key == "service.name"))
+fn names_service(variables: &Variables<'_>) -> bool {
+    let attributes = variables.pairs("OTEL_RESOURCE_ATTRIBUTES");
+    variables.get("OTEL_SERVICE_NAME").is_some()
+        || attributes.iter().any(|(key, _)| key == "service.name")
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@
 //! connection would be exported in turn, for ever.
 
 use opentelemetry::trace::TracerProvider;
-use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
+use opentelemetry_sdk::{
+    Resource,
+    trace::{SdkTracerProvider, TracerProviderBuilder},
+};
 use tracing::{Level, Metadata, Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{Layer, filter::FilterFn, registry::LookupSpan};
 
@@ -21,15 +24,25 @@ pub(crate) fn provider(
 ) -> Result<Option<SdkTracerProvider>, TelemetryError> {
     match &settings.traces {
         TracesExporter::None => Ok(None),
+        #[cfg(feature = "console")]
+        TracesExporter::Console => Ok(Some(
+            builder(settings, resource)
+                .with_batch_exporter(crate::console::Spans)
+                .build(),
+        )),
         #[cfg(feature = "otlp")]
         TracesExporter::Otlp(collector) => Ok(Some(
-            SdkTracerProvider::builder()
-                .with_resource(resource.clone())
-                .with_sampler(settings.sampler.clone())
+            builder(settings, resource)
                 .with_batch_exporter(crate::otlp::span_exporter(collector)?)
                 .build(),
         )),
     }
+}
+
+fn builder(settings: &Settings, resource: &Resource) -> TracerProviderBuilder {
+    SdkTracerProvider::builder()
+        .with_resource(resource.clone())
+        .with_sampler(settings.sampler.clone())
 }
 
 /// The layer that turns `tracing` spans into exported ones.

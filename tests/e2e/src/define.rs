@@ -31,8 +31,10 @@ pub async fn define(stage: &Stage) {
     }
 }
 
-/// Says how pods of a function of the open registry, such as `count`, are kept.
-pub async fn configure_pods(stage: &Stage, name: &str, pods: Value) {
+/// Configures the pods of version `v1` of a function of the open registry, such as `count`. Unless
+/// `--warm-up-pod-cache=false` is given, a runner keeps such a function warm.
+pub async fn configure_pods(stage: &Stage, name: &str, mut pods: Value) {
+    pods["tags"] = json!(["v1"]);
     let config = json!({
         "apiVersion": "config.porch.kpt.dev/v1alpha1",
         "kind": "FunctionConfig",

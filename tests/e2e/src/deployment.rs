@@ -7,6 +7,8 @@
 mod callers;
 mod kubectl;
 mod permissions;
+mod porch;
+mod registry;
 mod verbatim;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -19,6 +21,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub use callers::Callers;
 pub use permissions::{Permission, granted, permissions};
+pub use porch::{Installation, Manifest};
+pub use registry::NamedRegistry;
 pub use verbatim::{Forwarded, Verbatim};
 
 use crate::{

@@ -44,6 +44,17 @@ pub async fn function_services(stage: &Stage) -> Vec<Service> {
     services
 }
 
+/// Returns the name of a function pod's service.
+///
+/// # Panics
+///
+/// If the pod has no label with its slot.
+#[must_use]
+pub fn service_of(pod: &Pod) -> &str {
+    let slot = pod.labels().get("fn.kpt.dev/image");
+    slot.expect("a function pod is labelled with its slot")
+}
+
 /// Whether the kubelet says that a pod is ready.
 #[must_use]
 pub fn is_ready(pod: &Pod) -> bool {

@@ -25,7 +25,7 @@ pub use define::{configure_pods, define};
 pub use evaluate::{connect, evaluate, evaluate_within, resource_list};
 pub use fleet::{
     HOME, busy_pod, function_container, function_pod_uids, function_pods, function_services,
-    is_ready, remove_at_once, store_template,
+    is_ready, remove_at_once, service_of, store_template,
 };
 pub use load::Load;
 pub use pods::{FunctionPod, Injection};

@@ -60,47 +60,64 @@ impl FunctionPod {
         Self::create_with(stage, name, pod).await
     }
 
-    /// The same with these annotations.
-    pub async fn create_annotated(
+    /// Creates a pod as the Go runner does for a call: the API server adds a suffix to the slot's
+    /// name.
+    pub async fn create_as_go_runner(
         stage: &Stage,
-        name: &str,
+        slot: &str,
         image: &str,
         entrypoint: &[&str],
         annotations: &[(&str, &str)],
     ) -> Self {
-        let mut pod = pod(stage, name, image, entrypoint, Injection::InitContainer);
-        for (key, value) in annotations {
-            pod["metadata"]["annotations"][*key] = json!(value);
-        }
-        Self::create_with(stage, name, pod).await
+        let mut pod = annotated(stage, slot, image, entrypoint, annotations);
+        let metadata = pod["metadata"].as_object_mut().expect("metadata");
+        metadata.remove("name");
+        metadata.insert("generateName".to_owned(), json!(format!("{slot}-")));
+        Self::create_with(stage, slot, pod).await
     }
 
-    async fn create_with(stage: &Stage, name: &str, pod: Value) -> Self {
+    /// Creates a pod as the Go runner does for warm-up: it has the slot's name.
+    pub async fn create_as_go_runner_warms_up(
+        stage: &Stage,
+        slot: &str,
+        image: &str,
+        entrypoint: &[&str],
+        annotations: &[(&str, &str)],
+    ) -> Self {
+        let pod = annotated(stage, slot, image, entrypoint, annotations);
+        Self::create_with(stage, slot, pod).await
+    }
+
+    /// Creates the pod, and the slot's service where there is none.
+    async fn create_with(stage: &Stage, slot: &str, pod: Value) -> Self {
         let pods = stage.api::<Pod>();
         let pod = serde_json::from_value(pod).expect("a pod");
-        pods.create(&PostParams::default(), &pod)
-            .await
-            .expect("the cluster takes the pod");
+        let made = pods.create(&PostParams::default(), &pod).await;
+        let name = made.expect("the cluster takes the pod").name_any();
+        let services = stage.api::<Service>();
         let service = serde_json::from_value(json!({
-            "metadata": {"name": name},
+            "metadata": {"name": slot},
             "spec": {
-                "selector": {"fn.kpt.dev/image": name},
+                "selector": {"fn.kpt.dev/image": slot},
                 "ports": [{"port": PORT, "targetPort": PORT, "protocol": "TCP"}],
             },
         }))
         .expect("a service");
-        let service = stage
-            .api::<Service>()
-            .create(&PostParams::default(), &service)
-            .await
-            .expect("the cluster takes the service");
+        let known = services.get_opt(slot).await;
+        let service = match known.expect("services can be read") {
+            Some(known) => known,
+            None => {
+                let made = services.create(&PostParams::default(), &service).await;
+                made.expect("the cluster takes the service")
+            }
+        };
         let cluster_ip = service
             .spec
             .and_then(|spec| spec.cluster_ip)
             .expect("a ClusterIP");
         Self {
             pods,
-            name: name.to_owned(),
+            name,
             address: format!("{cluster_ip}:{PORT}"),
         }
     }
@@ -184,6 +201,20 @@ impl FunctionPod {
             }
         }
     }
+}
+
+fn annotated(
+    stage: &Stage,
+    slot: &str,
+    image: &str,
+    entrypoint: &[&str],
+    annotations: &[(&str, &str)],
+) -> Value {
+    let mut pod = pod(stage, slot, image, entrypoint, Injection::InitContainer);
+    for (key, value) in annotations {
+        pod["metadata"]["annotations"][*key] = json!(value);
+    }
+    pod
 }
 
 fn condition(pod: &Pod, kind: &str) -> Option<String> {

@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 
 use e2e::{
     HOME, Runner, Stage, connect, define, evaluate, eventually, free_port, function_container,
-    function_pods, function_services, is_ready, on_cluster, resource_list, store_template,
+    function_pods, function_services, is_ready, on_cluster, resource_list, service_of,
+    store_template,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{ResourceExt, api::PostParams};
@@ -201,6 +202,12 @@ fn the_wrapper_comes_by_either_container_or_as_an_image() {
         assert_eq!(injected("container").await, (0, 2, false));
         eventually("no pod", async || function_pods(&stage).await.is_empty()).await;
         assert_eq!(injected("image").await, (0, 1, true));
+        eventually("no pod", async || function_pods(&stage).await.is_empty()).await;
+        assert_eq!(
+            injected("auto").await,
+            (0, 1, true),
+            "the test bed has image volumes, and the template is the built-in one"
+        );
     });
 }
 
@@ -296,10 +303,8 @@ fn a_call_does_not_wait_for_the_service() {
         let runner = Runner::start_at_home(&stage, &[]).await;
         count(&stage, &runner).await;
         let pod = function_pods(&stage).await.remove(0);
-        assert_eq!(
-            function_services(&stage).await[0].name_any(),
-            pod.name_any()
-        );
+        let services = function_services(&stage).await;
+        assert_eq!(services[0].name_any(), service_of(&pod));
         assert_eq!(runner.only_pod().await.way(), Way::Pod);
     });
 }

@@ -26,7 +26,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use runner_config::{
-    Configuration, FileOptions, Follow, Progress, Table, Wanted,
+    Binaries, Configuration, FileOptions, Follow, Progress, Table, Wanted,
     objects::{FunctionConfig, ServiceTemplate},
 };
 use runner_core::ImageReference;
@@ -61,6 +61,7 @@ impl Following {
             pod_cache_config: PathBuf::from("/nonexistent"),
             pod_cache_wanted: Wanted::IfThere,
             default_prefix: PREFIX.to_owned(),
+            binaries: Binaries::Check,
         })
         .unwrap();
         let follow = configuration.follow_objects(client, namespace);
@@ -96,7 +97,7 @@ impl Following {
 fn binary_of(table: &Table) -> Option<String> {
     let image = ImageReference::qualified("fn:v1", PREFIX).unwrap();
     let found = table.executable(&image, None)?;
-    Some(found.path.file_name()?.to_str()?.to_owned())
+    Some(found.executable.path.file_name()?.to_str()?.to_owned())
 }
 
 /// A client with the permissions an installation grants, or none.

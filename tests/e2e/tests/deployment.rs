@@ -115,10 +115,19 @@ async fn may_do_what_is_shipped_and_no_more(stage: &Stage, installed: &Verbatim)
 
     let text = std::fs::read_to_string(deploy().join("runner/roles.yaml"));
     let shipped = documents(&text.expect("the Role is shipped"));
-    let shipped = permissions(&shipped[0]["rules"]);
+    let roles = shipped.iter().filter(|object| object["kind"] == "Role");
+    let in_namespace = |namespace: &str| {
+        let mut role = roles
+            .clone()
+            .filter(|role| role["metadata"]["namespace"] == namespace);
+        permissions(&role.next().expect("a Role of the namespace")["rules"])
+    };
     for (namespace, expected) in [
-        (Verbatim::FUNCTION_NAMESPACE, shipped),
-        (Verbatim::NAMESPACE, BTreeSet::new()),
+        (
+            Verbatim::FUNCTION_NAMESPACE,
+            in_namespace(Verbatim::FUNCTION_NAMESPACE),
+        ),
+        (Verbatim::NAMESPACE, in_namespace(Verbatim::NAMESPACE)),
         ("default", BTreeSet::new()),
     ] {
         let its = granted(stage, "porch-system:porch-fn-runner", namespace).await;

@@ -3,8 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use e2e::{
-    Load, Runner, configure_pods, define, eventually, function_pods, function_services, is_ready,
-    on_cluster,
+    Load, Runner, configure_pods, define, eventually, function_pods, function_services, on_cluster,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -33,7 +32,7 @@ fn edited_resources_make_a_new_pod_and_nobody_notices() {
     on_cluster(async |stage| {
         define(&stage).await;
         configure_pods(&stage, "count", with_memory("32Mi", "48Mi")).await;
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_at_home(&stage, &["--wrapper-injection=init"]).await;
         runner.serving().await;
         let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
         load.goes_on(20).await;
@@ -61,22 +60,28 @@ fn kept(pod: &Pod) -> Option<Duration> {
 }
 
 #[test]
-fn a_shortened_time_to_live_lets_an_idle_pod_go() {
+fn a_shortened_time_to_live_holds_from_the_next_call_on() {
     on_cluster(async |stage| {
         define(&stage).await;
-        let tags = ["v1"];
-        configure_pods(&stage, "count", json!({"tags": tags, "timeToLive": "30m"})).await;
-        let _runner = Runner::start_at_home(&stage, &["--scan-interval=1s"]).await;
-        let mut warm = Vec::new();
-        eventually("a warm pod", async || {
-            warm = function_pods(&stage).await;
-            warm.first().is_some_and(is_ready)
-        })
-        .await;
-        let promised = kept(&warm[0]).expect("an annotation");
+        configure_pods(&stage, "count", json!({"timeToLive": "30m"})).await;
+        let flags = ["--scan-interval=1s", "--warm-up-pod-cache=false"];
+        let runner = Runner::start_at_home(&stage, &flags).await;
+        let load = Load::start(1, &runner.address(), &stage.image("functions/count"));
+        load.goes_on(1).await;
+        load.ends_well().await;
+        let pods = function_pods(&stage).await;
+        let promised = kept(&pods[0]).expect("an annotation");
         assert!(promised > Duration::from_secs(25 * 60), "{promised:?}");
 
-        configure_pods(&stage, "count", json!({"tags": tags, "timeToLive": "3s"})).await;
+        configure_pods(&stage, "count", json!({"timeToLive": "3s"})).await;
+        eventually("a shorter promise", async || {
+            let load = Load::start(1, &runner.address(), &stage.image("functions/count"));
+            load.goes_on(1).await;
+            load.ends_well().await;
+            let pods = function_pods(&stage).await;
+            kept(&pods[0]).is_none_or(|kept| kept < Duration::from_secs(60))
+        })
+        .await;
         eventually("neither pod nor service", async || {
             function_pods(&stage).await.is_empty() && function_services(&stage).await.is_empty()
         })

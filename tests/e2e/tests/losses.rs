@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use e2e::{
     Load, Runner, Stage, busy_pod, connect, evaluate, evaluate_within, eventually,
     function_container, function_pod_uids, function_pods, function_services, on_cluster,
-    remove_at_once, resource_list,
+    remove_at_once, resource_list, service_of,
 };
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{ResourceExt, api::DeleteParams};
@@ -131,7 +131,7 @@ fn a_deleted_service_comes_back_and_nobody_notices() {
         let load = Load::start(4, &runner.address(), &image);
         load.goes_on(20).await;
         let pods = function_pods(&stage).await;
-        let name = pods.first().expect("a pod").name_any();
+        let name = service_of(pods.first().expect("a pod")).to_owned();
         let services = stage.api::<Service>();
         let before = services.get(&name).await.expect("a service").uid();
         let deleted = services.delete(&name, &DeleteParams::default()).await;

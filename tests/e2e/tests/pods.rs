@@ -53,6 +53,25 @@ fn the_wrapper_can_come_as_an_image_volume_and_without_services() {
 }
 
 #[test]
+fn a_pod_that_names_its_image_by_tag_is_adopted_all_the_same() {
+    on_cluster(async |stage| {
+        let flags = ["--image-pinning=tag"];
+        let runner = Runner::start_at_home(&stage, &flags).await;
+        count(&stage, &runner).await;
+        let first = function_pod_uids(&stage).await;
+        let pod = function_pods(&stage).await.remove(0);
+        let containers = pod.spec.expect("a spec").containers;
+        let function = containers.iter().find(|it| it.name == "function");
+        let image = function.and_then(|function| function.image.clone());
+        assert_eq!(image, Some(stage.image(COUNT)));
+        drop(runner);
+        let runner = Runner::start_at_home(&stage, &flags).await;
+        count(&stage, &runner).await;
+        assert_eq!(function_pod_uids(&stage).await, first);
+    });
+}
+
+#[test]
 fn fifty_callers_at_a_cold_function_make_one_pod() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;

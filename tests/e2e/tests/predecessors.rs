@@ -46,7 +46,7 @@ impl Predecessor {
         ];
         let entrypoint = ["/function.sh"];
         let pod =
-            FunctionPod::create_annotated(stage, &name, &image, &entrypoint, &annotations).await;
+            FunctionPod::create_as_go_runner(stage, &name, &image, &entrypoint, &annotations).await;
         let uid = pod.ready().await.metadata.uid;
         uid.expect("a pod has a uid")
     }
@@ -78,12 +78,16 @@ async fn nothing_stays(stage: &Stage) {
     .await;
 }
 
-/// A pod that is right serves, and goes in the end as any other.
-fn is_adopted(names_digest: bool) {
+/// A pod that is right serves, whichever of the two templates is newer, and keeps its service.
+fn is_adopted(names_digest: bool, service_template_first: bool) {
     on_cluster(async |stage| {
-        // The later of both is the version of pods: here the pod's, as the predecessor saw it.
-        store_service_template(&stage).await;
+        if service_template_first {
+            store_service_template(&stage).await;
+        }
         let template = store_template(&stage, json!({}), json!({})).await;
+        if !service_template_first {
+            store_service_template(&stage).await;
+        }
         let predecessor = Predecessor {
             template,
             names_digest,
@@ -99,12 +103,17 @@ fn is_adopted(names_digest: bool) {
 
 #[test]
 fn a_pod_whose_image_names_a_digest_is_adopted() {
-    is_adopted(true);
+    is_adopted(true, true);
 }
 
 #[test]
 fn a_pod_whose_image_names_no_digest_is_adopted() {
-    is_adopted(false);
+    is_adopted(false, true);
+}
+
+#[test]
+fn a_pod_is_adopted_though_the_service_template_is_newer() {
+    is_adopted(false, false);
 }
 
 #[test]
@@ -138,5 +147,23 @@ fn a_pod_that_nobody_calls_goes_when_its_time_has_come() {
         predecessor.leaves(&stage).await;
         let _runner = Runner::start_at_home(&stage, &FLAGS).await;
         nothing_stays(&stage).await;
+    });
+}
+
+#[test]
+fn a_raised_message_limit_reaches_the_pods_of_a_function() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        count(&stage, &runner).await;
+        assert!(runner.stop().await.success());
+        let before = function_pod_uids(&stage).await;
+        let runner = Runner::start_at_home(&stage, &["--max-request-body-size=20971520"]).await;
+        count(&stage, &runner).await;
+        let mut pods = function_pods(&stage).await;
+        pods.retain(|pod| !before.contains(&pod.metadata.uid.clone().unwrap_or_default()));
+        assert_eq!(pods.len(), 1, "a pod of its own");
+        let spec = pods[0].spec.as_ref().expect("a spec");
+        let args = spec.containers.iter().flat_map(|container| &container.args);
+        assert!(args.flatten().any(|arg| arg == "20971520"));
     });
 }

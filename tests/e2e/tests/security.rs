@@ -40,7 +40,8 @@ fn what_an_installation_grants_is_enough() {
         let account = Account::create(&stage).await;
         configure_pods(&stage, "count", json!({"timeToLive": "3s"})).await;
 
-        let runner = runner_as(&stage, &account, &["--scan-interval=1s"]).await;
+        let flags = ["--scan-interval=1s", "--warm-up-pod-cache=false"];
+        let runner = runner_as(&stage, &account, &flags).await;
         answers(&runner, &stage.image("functions/count")).await;
 
         let templates = stage.api::<PodTemplate>();

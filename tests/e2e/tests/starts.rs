@@ -132,7 +132,8 @@ fn a_wrapper_image_that_does_not_exist_fails_the_call() {
     on_cluster(async |stage| {
         let missing = stage.image("no/such-wrapper");
         let wrapper = [("WRAPPER_SERVER_IMAGE", missing.as_str())];
-        let runner = Runner::start_in(&stage, &HOME, &wrapper).await;
+        let flags = [HOME[0], HOME[1], "--wrapper-injection=init"];
+        let runner = Runner::start_in(&stage, &flags, &wrapper).await;
         let image = stage.image("functions/count");
         let says = start_fails(
             &stage,

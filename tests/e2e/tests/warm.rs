@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use e2e::{
-    HOME, Runner, Stage, configure_pods, connect, define, evaluate, eventually, function_pods,
-    is_ready, on_cluster, resource_list,
+    HOME, Runner, Stage, configure_pods, connect, define, evaluate, eventually, function_pod_uids,
+    function_pods, is_ready, on_cluster, remove_at_once, resource_list,
 };
 use k8s_openapi::api::core::v1::Pod;
 use runner_proto::runner_status::Phase;
@@ -61,11 +61,34 @@ fn what_configuration_names_is_warm_from_the_start_and_when_it_is_added() {
 }
 
 #[test]
+fn a_warm_pod_that_is_deleted_is_made_again() {
+    on_cluster(async |stage| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("pod-cache-config.yaml");
+        write_cache_config(&file, &[stage.image("functions/count")]);
+        let flag = format!("--pod-cache-config={}", file.display());
+        let _runner = Runner::start_at_home(&stage, &[&flag]).await;
+        eventually("a warm function", async || {
+            warm(&stage).await == ["count:v1"]
+        })
+        .await;
+        let before = function_pod_uids(&stage).await;
+        for pod in function_pods(&stage).await {
+            remove_at_once(&stage, &pod).await;
+        }
+        eventually("another warm pod", async || {
+            warm(&stage).await == ["count:v1"] && function_pod_uids(&stage).await != before
+        })
+        .await;
+    });
+}
+
+#[test]
 fn the_tags_of_a_function_config_are_warm() {
     on_cluster(async |stage| {
         define(&stage).await;
         let _runner = Runner::start_at_home(&stage, &[]).await;
-        configure_pods(&stage, "count", json!({"tags": ["v1"]})).await;
+        configure_pods(&stage, "count", json!({})).await;
         eventually("a warm function", async || {
             warm(&stage).await == ["count:v1"]
         })

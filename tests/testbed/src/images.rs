@@ -23,6 +23,9 @@ use crate::{Testbed, layout, progress, push::Target};
 /// The tag of every function image.
 const TAG: &str = "v1";
 
+/// More tags of `functions/count`, as catalogs have them beside each other.
+const MORE_TAGS: [&str; 3] = ["latest", "v1.0", "v1.0.0"];
+
 /// The tag of what a developer deploys: as `deploy/overlays/dev` names it.
 const DEVELOPMENT_TAG: &str = "dev";
 
@@ -64,6 +67,9 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     progress("building functions/count (shell)");
     let count = count()?;
     private.push_index("functions/count", TAG, &count)?;
+    for tag in MORE_TAGS {
+        open.push_index("functions/count", tag, &count)?;
+    }
     let count = open.push_index("functions/count", TAG, &count)?;
     pinned.insert("functions/count".to_owned(), count.to_string());
 
@@ -174,8 +180,26 @@ fn bad() -> Result<Vec<(&'static str, Image)>> {
                 ],
             )?,
         ),
+        ("bad/validator", validator()?),
         ("bad/wrong-architecture", foreign()?),
     ])
+}
+
+/// A function that refuses its input with a result and an empty standard error.
+fn validator() -> Result<Image> {
+    let output = "\
+apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items: []
+results:
+- message: replicas must be even
+  severity: error
+  resourceRef: {apiVersion: v1, kind: ConfigMap, name: item-0}
+  field: {path: data.replicas}
+";
+    let tree = programs::busybox()?.file("output.yaml", 0o644, output)?;
+    let script = "cat > /dev/null; cat /output.yaml; exit 1";
+    image(&tree, &["/bin/sh", "-c", script])
 }
 
 /// A function whose image names a user other than root, by number.

@@ -91,7 +91,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Standby",
-                tells: "Evaluations that found a process waiting for them, and those that had to start one.",
+                tells: "Evaluations that found a process waiting for them, those that had to start one, and functions that lost standby because they acted before their input arrived.",
                 unit: RATE,
                 lines: &[
                     (
@@ -101,6 +101,10 @@ pub(super) const ROWS: &[Row] = &[
                     (
                         "sum(rate(function_runner_standby_misses_total[$__rate_interval]))",
                         "started",
+                    ),
+                    (
+                        "sum(rate(function_runner_standby_suspensions_total[$__rate_interval]))",
+                        "turned off",
                     ),
                 ],
             },
@@ -167,6 +171,15 @@ pub(super) const ROWS: &[Row] = &[
                 lines: &[(
                     "sum by (outcome) (rate(function_runner_pods_announcements_total[$__rate_interval]))",
                     "{{outcome}}",
+                )],
+            },
+            Panel {
+                title: "Wrapper injection",
+                tells: "Replicas by the way in which the wrapper gets into their new pods, and the reason. image is the fastest, init the slowest.",
+                unit: COUNT,
+                lines: &[(
+                    "sum by (injection, reason) (function_runner_wrapper_injection)",
+                    "{{injection}}: {{reason}}",
                 )],
             },
         ],

@@ -1,10 +1,13 @@
 //! The runner's image: an otherwise empty root with the programs and directories that existing
 //! deployments name, and the roots of trust that registries need.
+//!
+//! Deployments of 2025 and earlier name programs and files at the root (`/server`); links there
+//! lead to the ones in `/home/nonroot`.
 
 use std::collections::BTreeMap;
 
 use runner_devtools::failure;
-use runner_image::{Config, Flavour, Image, Index, Platform, Tree};
+use runner_image::{BadPath, Config, Flavour, Image, Index, Platform, Tree};
 
 use super::{binary::Program, origin::Origin, roots};
 
@@ -14,6 +17,11 @@ pub(crate) const TITLE: &str = "function-runner";
 const DESCRIPTION: &str = "Runs KRM functions for Porch";
 /// What an upgrade makes every node pull.
 const MAX_SIZE: usize = 25_000_000;
+/// The exec map that older deployments name with `--config`. Their image had one inside; this image
+/// has no function executables, so its map is empty and every function goes to the next runtime.
+const EXEC_MAP: &str = "functions: []\n";
+/// Names at the root of the image in deployments of 2025 and earlier.
+const ROOT_LINKS: [&str; 4] = ["config.yaml", "functions", "grpc-health-probe", "server"];
 const PASSWD: &str =
     "root:x:0:0::/root:/sbin/nologin\nnonroot:x:10001:10001::/home/nonroot:/sbin/nologin\n";
 
@@ -49,17 +57,25 @@ pub(crate) fn index(
     Ok(Index::new(Flavour::Oci, images, &labels)?)
 }
 
+/// Returns the files that seldom change. They are a layer of their own, which nodes keep.
+fn base() -> Result<Tree, BadPath> {
+    let base = Tree::new()
+        .file("etc/passwd", 0o644, PASSWD)?
+        .file("etc/ssl/certs/ca-certificates.crt", 0o644, roots::pem())?
+        .file(&format!("{HOME}/config.yaml"), 0o644, EXEC_MAP)?
+        .directory(&format!("{HOME}/functions"), 0o755, USER)?
+        .directory("tmp", 0o1777, 0)?;
+    let mut links = ROOT_LINKS.iter();
+    links.try_fold(base, |base, name| {
+        base.symlink(name, &format!("{HOME}/{name}"))
+    })
+}
+
 fn image(
     programs: &Programs,
     origin: &Origin,
     labels: &BTreeMap<String, String>,
 ) -> anyhow::Result<Image> {
-    // What seldom changes is a layer of its own, which nodes keep.
-    let base = Tree::new()
-        .file("etc/passwd", 0o644, PASSWD)?
-        .file("etc/ssl/certs/ca-certificates.crt", 0o644, roots::pem())?
-        .directory(&format!("{HOME}/functions"), 0o755, USER)?
-        .directory("tmp", 0o1777, 0)?;
     let probe = Tree::new().file(
         &format!("{HOME}/grpc-health-probe"),
         0o755,
@@ -82,7 +98,7 @@ fn image(
                 working_dir: format!("/{HOME}"),
                 labels: labels.clone(),
             })
-            .layer(&base)?
+            .layer(&base()?)?
             .layer(&probe)?
             .layer(&server)?
             .build()?,
@@ -105,6 +121,15 @@ mod tests {
                 wrapper: program(b"wrapper"),
             }
         })
+    }
+
+    #[test]
+    fn links_lead_from_the_root_to_the_home_directory() {
+        let base = base().unwrap();
+        for name in ROOT_LINKS {
+            let again = base.clone().symlink(name, "elsewhere");
+            assert!(again.is_err(), "{name} is in the image");
+        }
     }
 
     #[test]

@@ -35,6 +35,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     runner_config::parse_duration(text).map_err(|error| error.to_string())
 }
 
+/// Parses a log level: deployments that ask for more than there is still start.
+pub(super) fn log_level(text: &str) -> Result<u8, String> {
+    match text.parse::<u32>() {
+        Ok(level) => Ok(u8::try_from(level.min(5)).unwrap_or(5)),
+        Err(_) => Err("write a number from 0 to 5".to_owned()),
+    }
+}
+
 /// gRPC's length prefix has 32 bits.
 pub(super) fn message_size(text: &str) -> Result<usize, String> {
     match text.parse() {

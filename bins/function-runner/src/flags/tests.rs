@@ -1,14 +1,14 @@
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
-use super::{Flags, go};
+use super::Flags;
 
 fn parse(line: &str) -> Result<Flags, String> {
     let words = std::iter::once("function-runner")
         .chain(line.split_whitespace())
         .map(Into::into);
-    Flags::try_parse_from(go::two_dashes(words)).map_err(|error| error.to_string())
+    Flags::from_words(words).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn nonsense_is_named() {
         ("--pod-ttl=5", "--pod-ttl"),
         ("--warm-up-pod-cache=maybe", "--warm-up-pod-cache"),
         ("--warm-up-pod-cache false", "false"),
-        ("--log-level=6", "--log-level"),
+        ("--log-level=much", "--log-level"),
         ("--max-request-body-size=0", "--max-request-body-size"),
         ("--tls-cert-file=x", "--tls-key-file"),
         ("stray", "stray"),
@@ -133,4 +133,27 @@ fn every_flag_is_documented_with_its_default() {
             );
         }
     }
+}
+
+#[test]
+fn lost_evaluations_are_tried_again_as_often_as_either_flag_says() {
+    for (line, retries) in [
+        ("", 2),
+        ("--max-grpc-retries=5", 5),
+        ("--max-grpc-retries=0", 0),
+        ("--retry-lost-pods", 2),
+        ("--retry-lost-pods=false", 0),
+        ("--retry-lost-pods=true --max-grpc-retries=1", 1),
+    ] {
+        assert_eq!(parse(line).unwrap().pod.retries(), retries, "{line}");
+    }
+}
+
+#[test]
+fn a_flag_of_the_pod_runtime_is_noted_if_it_is_on_the_command_line() {
+    let noted = |line: &str| parse(line).unwrap().pod_flag;
+    assert_eq!(noted("--port=1 --functions=/f --log-level=3"), None);
+    assert_eq!(noted("-pod-ttl=10m").as_deref(), Some("pod-ttl"));
+    let registry = noted("--port=1 --enable-private-registries");
+    assert_eq!(registry.as_deref(), Some("enable-private-registries"));
 }

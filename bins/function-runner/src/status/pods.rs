@@ -72,6 +72,10 @@ fn fill(report: &mut PodRuntime, survey: &Survey, degraded: &mut BTreeSet<String
     }
     let pool = &survey.pool;
     report.template_version = pool.template.to_string();
+    if let Some(injection) = &survey.injection {
+        report.wrapper_injection = injection.injection.to_string();
+        report.wrapper_injection_reason = injection.detail.clone();
+    }
     report.functions = pool
         .functions
         .iter()

@@ -28,8 +28,11 @@ async fn an_image_nobody_knows_is_not_found() {
         let error = error_of(answer, Code::NotFound);
         assert_eq!(error.reason(), Reason::FunctionNotFound, "{image}");
         assert_eq!(error.fact("image"), Some(resolved));
-        assert!(error.message().contains(resolved), "{error}");
-        assert!(error.message().contains(tag), "{error}");
+        let says = format!("function \"{resolved}\" not found");
+        assert_eq!(error.message(), says);
+        assert_eq!(error.fact("tag").unwrap_or_default(), tag);
+        let explanation = error.fact("explanation").unwrap();
+        assert!(explanation.contains("no executable is configured"));
     }
 }
 
@@ -61,7 +64,7 @@ async fn a_function_that_fails_is_told_with_its_exit_code_and_words() {
     assert_eq!(error.reason(), Reason::FunctionFailed);
     assert_eq!(
         error.message(),
-        "Failed to execute function \"example.com/fn/fail:v1\": exit status 3 (too few)"
+        "Failed to execute function \"example.com/fn/fail:v1\": exit status 3 (too few\n)"
     );
     assert_eq!(error.fact("exit_code"), Some("3"));
     assert_eq!(error.fact("signal"), None);
@@ -81,11 +84,16 @@ async fn a_function_that_is_killed_is_told_with_its_signal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_of_a_failure_come_as_a_fact() {
+async fn results_of_a_failure_are_in_the_text_and_a_fact() {
     let script = "cat; printf 'results:\\n- message: too few\\n  severity: error\\n'; exit 1";
     let runner = Setup::with("validate", script).start().await;
     let error = error_of(runner.client().await.call("validate").await, Code::Internal);
     assert_eq!(error.fact("results"), Some("[error]: too few"));
+    assert_eq!(
+        error.message(),
+        "Failed to execute function \"example.com/fn/validate:v1\": exit status 1 () \
+         with structured results: [error]: too few"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,7 +105,7 @@ async fn however_much_a_failure_says_its_caller_can_take_it() {
     assert_eq!(error.fact("exit_code"), Some("1"));
     let message = error.message();
     assert!(
-        message.contains("(first\n") && message.ends_with("last)"),
+        message.contains("(first\n") && message.ends_with("last\n)"),
         "{message:?}"
     );
     assert!(message.contains("bytes cut"), "{message:?}");

@@ -149,8 +149,27 @@ async fn a_log_gives_way_to_the_output() {
         assert!(list.len() + answer.log.len() < 20_000);
         if size < 19_000 {
             let log = String::from_utf8(answer.log.to_vec()).unwrap();
-            assert!(log.starts_with("first") && log.ends_with("last"), "{log}");
+            assert!(log.starts_with("first") && log.ends_with("last\n"), "{log}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_just_fits_beside_its_output_is_whole() {
+    let runner = Setup::with("chatty", "cat; yes filler | head -c 10000 >&2")
+        .flag("--max-request-body-size=20000")
+        .start()
+        .await;
+    let client = runner.client().await;
+    // Of the limit, each field takes three bytes for its key and its length.
+    for (size, log) in [(9_994, 10_000), (9_995, 9_999)] {
+        let list = format!("{LIST}#{}\n", "x".repeat(size - LIST.len() - 2));
+        let answer = client.send(Request::of("chatty").list(list)).await.unwrap();
+        assert_eq!(answer.resource_list.len(), size);
+        assert!(answer.log.len() <= log, "{}", answer.log.len());
+        let is_whole = answer.log.len() == 10_000;
+        assert_eq!(is_whole, log == 10_000, "{}", answer.log.len());
+        assert!(answer.log.len() > 9_900, "{}", answer.log.len());
     }
 }
 

@@ -20,7 +20,7 @@ fn service(name: &str) -> HealthCheckRequest {
 async fn check_and_list_know_the_server_and_its_service() {
     let runner = Setup::new().start().await;
     let mut health = runner.client().await.health();
-    for name in ["", "evaluator.FunctionEvaluator"] {
+    for name in ["", "evaluator.FunctionEvaluator", "liveness"] {
         let answer = health.check(service(name)).await.unwrap().into_inner();
         assert_eq!(answer.status(), Serving, "{name}");
     }
@@ -33,7 +33,7 @@ async fn check_and_list_know_the_server_and_its_service() {
         .into_inner();
     let mut names: Vec<_> = all.statuses.keys().map(String::as_str).collect();
     names.sort_unstable();
-    assert_eq!(names, ["", "evaluator.FunctionEvaluator"]);
+    assert_eq!(names, ["", "evaluator.FunctionEvaluator", "liveness"]);
     assert!(
         all.statuses
             .values()

@@ -17,17 +17,31 @@ async fn what_cannot_start_says_why() {
     setup.file("noise", "no magic here\n", 0o755);
     let runner = setup.start().await;
     let client = runner.client().await;
-    for (name, why) in [
-        ("missing", "no such file"),
-        ("plain", "it is not executable (chmod +x)"),
-        ("interpreter", "its interpreter (the #! line)"),
-        ("noise", "neither a program for this machine"),
+    for (name, says, why) in [
+        ("missing", "no such file or directory", "no such file"),
+        (
+            "plain",
+            "permission denied",
+            "it is not executable (chmod +x)",
+        ),
+        (
+            "interpreter",
+            "no such file or directory",
+            "its interpreter (the #! line)",
+        ),
+        (
+            "noise",
+            "exec format error",
+            "neither a program for this machine",
+        ),
     ] {
         let error = error_of(client.call(name).await, Code::Internal);
         assert_eq!(error.reason(), Reason::FunctionFailed, "{name}");
-        let words = format!("Failed to execute function \"example.com/fn/{name}:v1\": ");
+        let words = format!("Failed to execute function \"example.com/fn/{name}:v1\": fork/exec ");
         assert!(error.message().starts_with(&words), "{error}");
-        assert!(error.message().contains(why), "{error}");
+        let end = format!("functions/{name}: {says} ()");
+        assert!(error.message().ends_with(&end), "{error}");
+        assert!(error.fact("explanation").unwrap().contains(why), "{error}");
         assert_eq!(error.fact("evaluator"), Some("exec"));
     }
     assert_eq!(list_of(client.call("cat").await), LIST);

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
+mod cluster_away;
 mod crowd;
+mod documented;
 mod errors;
 mod evaluations;
+mod exec_path;
 mod health;
 mod hostile;
 mod reload;
@@ -13,4 +16,5 @@ mod start;
 mod status;
 mod stock_client;
 mod support;
+mod telemetry;
 mod tls;

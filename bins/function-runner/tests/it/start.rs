@@ -1,6 +1,10 @@
 //! Starting, and refusing to: one sentence each, no backtrace, and never code 0.
 
-use std::{fs, net::TcpListener};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+};
 
 use runner_core::Reason;
 use tonic::Code;
@@ -40,7 +44,7 @@ fn a_wrong_flag_is_named_with_code_2() {
         ("--drain-timeout=soon", "--drain-timeout"),
         ("--warm-up-pod-cache=maybe", "--warm-up-pod-cache"),
         ("--max-request-body-size=-1", "--max-request-body-size"),
-        ("--log-level=9", "--log-level"),
+        ("--log-level=much", "--log-level"),
         ("stray", "stray"),
     ] {
         let ended = refuses(&[flag.to_owned()]);
@@ -48,6 +52,26 @@ fn a_wrong_flag_is_named_with_code_2() {
         let first = ended.stderr.lines().next().unwrap_or_default();
         assert!(first.contains(named), "{flag}: {}", ended.stderr);
     }
+}
+
+#[test]
+fn an_unknown_flag_is_compared_with_the_known_ones() {
+    for (flag, suggested) in [("--prot=1", Some("'--port'")), ("--nosuchflag", None)] {
+        let ended = refuses(&[flag.to_owned()]);
+        let tip = ended.stderr.lines().find(|line| line.contains("tip:"));
+        let found = tip.and_then(|tip| tip.split(' ').next_back());
+        assert_eq!(found, suggested, "{flag}: {}", ended.stderr);
+        let usage = ended.stderr.lines().find(|line| line.contains("Usage:"));
+        let usage = usage.unwrap_or_default();
+        assert!(usage.ends_with("[OPTIONS]"), "{usage}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_level_above_the_highest_counts_as_the_highest() {
+    let runner = Setup::new().flag("--log-level=6").start().await;
+    let client = runner.client().await;
+    error_of(client.call("cat").await, Code::NotFound);
 }
 
 #[test]
@@ -182,12 +206,69 @@ async fn an_unknown_runtime_name_is_a_warning() {
 }
 
 #[test]
-fn the_pod_runtime_wants_to_know_the_wrappers_image() {
-    let ended = Runner::refuses(&["--port=0", "--listen-address=127.0.0.1"]);
+fn a_flag_of_the_pod_runtime_without_a_wrapper_image_is_refused() {
+    let ended = Runner::refuses(&["--port=0", "--listen-address=127.0.0.1", "--pod-ttl=10m"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     let said = ended.sentence();
-    assert!(
-        said.contains("WRAPPER_SERVER_IMAGE") && said.contains("--disable-runtimes=pod"),
-        "{said}"
+    for part in [
+        "WRAPPER_SERVER_IMAGE",
+        "--pod-ttl",
+        "--disable-runtimes=pod",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_wrapper_image_executables_are_served() {
+    let setup = Setup::with("cat", "cat").flag("--disable-runtimes=");
+    let runner = setup.start().await;
+    runner
+        .logged("the pod runtime is off: WRAPPER_SERVER_IMAGE is not set")
+        .await;
+    runner
+        .logged("FunctionConfig objects are not followed: no Kubernetes cluster is configured")
+        .await;
+    assert_eq!(list_of(runner.client().await.call("cat").await), LIST);
+}
+
+/// Answers every list with one object and everything else with 404.
+fn api_server() -> std::net::SocketAddr {
+    let object = r#"{"metadata": {"name": "cat", "namespace": "porch-fn-system", "generation": 1},
+        "spec": {"image": "object", "prefixes": ["example.com/fn"],
+                 "binaryExecutor": {"path": "cat", "tags": ["~1"]}}}"#;
+    let list = format!(
+        r#"{{"apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "FunctionConfigList",
+            "metadata": {{"resourceVersion": "1"}}, "items": [{object}]}}"#
     );
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let mut line = String::new();
+            let _ = BufReader::new(&client).read_line(&mut line);
+            let listed = line.contains("/functionconfigs?") && !line.contains("watch=true");
+            let (status, body) = if listed {
+                ("200 OK", &*list)
+            } else {
+                ("404 Not Found", "{}")
+            };
+            let _ = write!(
+                client,
+                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n\
+                 Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_name_executables_with_the_pod_runtime_off() {
+    let setup = Setup::with("cat", "cat").cluster(api_server());
+    let runner = setup.flag("--disable-runtimes=pod").start().await;
+    let client = runner.client().await;
+    let request = Request::image("example.com/fn/object:v1.2.3");
+    assert_eq!(list_of(client.send(request).await), LIST);
 }

@@ -72,3 +72,37 @@ async fn what_runs_waits_and_stands_by_is_told() {
     let exec = rested.exec.unwrap();
     assert_eq!((exec.queued, exec.functions[2].standby), (0, 0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn says_which_functions_have_no_standby_and_why() {
+    let list = LIST.replace('\n', "\\n");
+    let runner = Setup::new()
+        .function("generate", &format!("printf '{list}'"))
+        .function("reader", "cat")
+        .function("configured", "cat")
+        .without_standby()
+        .start()
+        .await;
+    let client = runner.client().await;
+    for function in ["generate", "reader", "configured"] {
+        assert_eq!(list_of(client.call(function).await), LIST);
+    }
+    let report = eventually(&client, |report| {
+        let functions = &report.exec.as_ref().unwrap().functions;
+        !functions[1].standby_off.is_empty() && functions[2].standby == 1
+    })
+    .await;
+    let functions = report.exec.unwrap().functions;
+    let told = functions.iter().map(|it| (it.standby, &*it.standby_off));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            (0, "turned off by the configuration"),
+            (0, "ended (exit status 0) before its input arrived"),
+            (1, "")
+        ]
+    );
+    let warned = runner.logged("gets no standby").await;
+    let program = warned["program"].as_str().unwrap();
+    assert!(program.ends_with("functions/generate"), "{warned}");
+}

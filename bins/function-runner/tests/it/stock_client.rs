@@ -154,7 +154,7 @@ async fn it_is_told_each_error_with_its_details() {
             "FUNCTION_FAILED" => &[
                 r#""exit_code":"4""#,
                 r#""evaluator":"exec""#,
-                "exit status 4 (oh)",
+                "exit status 4 (oh",
             ],
             "MESSAGE_TOO_LARGE" => &[
                 "--max-request-body-size",
@@ -179,7 +179,7 @@ async fn it_reads_all_that_a_failure_says() {
     let message = status["message"].as_str().unwrap();
     let lines: Vec<String> = (1..=5000).map(|line| line.to_string()).collect();
     assert!(
-        message.ends_with(&format!("({})", lines.join("\n"))),
+        message.ends_with(&format!("({}\n)", lines.join("\n"))),
         "{message}"
     );
 }

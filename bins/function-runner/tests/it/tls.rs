@@ -1,6 +1,6 @@
 //! TLS and client certificates.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -121,4 +121,52 @@ async fn with_an_authority_for_clients_only_its_own_are_served() {
     let stranger = authority.trust().identity(Authority::new().client());
     evaluate(&runner, Some(stranger)).await.unwrap_err();
     evaluate(&runner, None).await.unwrap_err();
+}
+
+/// Puts files where the kubelet would: into a directory of their own, to which a link is swapped.
+fn mount(directory: &Path, version: &str, files: &[(&str, &str)]) {
+    let own = directory.join(version);
+    fs::create_dir(&own).unwrap();
+    for (name, text) in files {
+        fs::write(own.join(name), text).unwrap();
+    }
+    let link = directory.join(format!("{version}-link"));
+    symlink(&own, &link).unwrap();
+    fs::rename(link, directory.join("data")).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_are_read_again_when_they_change() {
+    let (old, new) = (Authority::new(), Authority::new());
+    let setup = Setup::with("cat", "cat");
+    let volume = setup.path("volume");
+    fs::create_dir(&volume).unwrap();
+    let files = |version: &str, issued: &Issued| {
+        let files = [
+            ("tls.crt", issued.certificate.as_str()),
+            ("tls.key", issued.key.as_str()),
+        ];
+        mount(&volume, version, &files);
+    };
+    files("1", &old.server());
+    let runner = setup
+        .flag(format!("--tls-cert-file={}/data/tls.crt", volume.display()))
+        .flag(format!("--tls-key-file={}/data/tls.key", volume.display()))
+        .start()
+        .await;
+    let call = async |authority: &Authority| evaluate(&runner, Some(authority.trust())).await;
+    assert_eq!(call(&old).await.unwrap(), LIST);
+
+    files("2", &new.server());
+    runner.logged("the TLS certificates were read again").await;
+    assert_eq!(call(&new).await.unwrap(), LIST);
+    call(&old).await.unwrap_err();
+
+    // The key of another certificate.
+    let mut mixed = new.server();
+    mixed.key = old.server().key;
+    files("3", &mixed);
+    let warning = runner.logged("the TLS certificates in use stay").await;
+    assert_eq!(warning["level"], "warn");
+    assert_eq!(call(&new).await.unwrap(), LIST);
 }

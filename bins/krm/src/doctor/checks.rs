@@ -16,6 +16,7 @@ mod templates;
 #[cfg(test)]
 mod testing;
 mod wrapper_image;
+mod wrapper_injection;
 
 use futures::future::BoxFuture;
 
@@ -65,6 +66,11 @@ pub(super) const CHECKS: &[Check] = &[
         name: "templates",
         needs_cluster: true,
         run: templates::check,
+    },
+    Check {
+        name: "wrapper-injection",
+        needs_cluster: true,
+        run: wrapper_injection::check,
     },
     Check {
         name: "pod-security",

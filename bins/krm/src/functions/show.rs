@@ -57,14 +57,15 @@ pub(super) fn json(table: &Table, objects: &[Listed]) -> String {
             let mut function =
                 json!({"image": row.image, "versions": row.versions, "source": source});
             match &row.runtime {
-                Runtime::Exec { path } => {
+                Runtime::Exec { path, standby } => {
                     function["runtime"] = json!("exec");
                     function["path"] = json!(path);
+                    function["standby"] = json!(standby);
                 }
-                Runtime::Pod { settings, warm } => {
+                Runtime::Pod { settings } => {
                     function["runtime"] = json!("pod");
-                    function["warm"] = json!(warm);
                     function["timeToLive"] = json!(settings.time_to_live.map(duration));
+                    function["minPods"] = json!(settings.min_pods);
                     function["maxPods"] = json!(settings.max_pods);
                     function["maxQueue"] = json!(settings.max_queue);
                     function["overrides"] = json!(settings.overrides.as_deref());
@@ -91,13 +92,16 @@ pub(super) fn json(table: &Table, objects: &[Listed]) -> String {
 
 fn cells(row: &Row) -> [String; 5] {
     let versions = if row.versions.is_empty() {
-        "all".to_owned()
+        "none".to_owned()
     } else {
         row.versions.join("\n")
     };
     let (runs, settings) = match &row.runtime {
-        Runtime::Exec { path } => (format!("exec {}", path.display()), String::new()),
-        Runtime::Pod { settings, warm } => ("pod".to_owned(), pod(settings, warm)),
+        Runtime::Exec { path, standby } => {
+            let settings = if *standby { "" } else { "standby: off" };
+            (format!("exec {}", path.display()), settings.to_owned())
+        }
+        Runtime::Pod { settings } => ("pod".to_owned(), pod(settings)),
     };
     let source = row
         .source
@@ -108,11 +112,8 @@ fn cells(row: &Row) -> [String; 5] {
 }
 
 /// What differs from the runner's defaults, one a line.
-fn pod(settings: &PodSettings, warm: &[String]) -> String {
+fn pod(settings: &PodSettings) -> String {
     let mut lines = Vec::new();
-    if !warm.is_empty() {
-        lines.push(format!("warm: {}", warm.join(", ")));
-    }
     lines.extend(
         settings
             .time_to_live
@@ -123,6 +124,11 @@ fn pod(settings: &PodSettings, warm: &[String]) -> String {
             .max_pods
             .map(|pods| format!("pods: at most {pods}")),
     );
+    lines.extend(
+        settings
+            .min_pods
+            .map(|pods| format!("pods: at least {pods}")),
+    );
     lines.extend(settings.max_queue.map(|queue| format!("queue: {queue}")));
     if let Some(overrides) = settings.overrides.as_deref() {
         let fields = json!(overrides);
@@ -132,7 +138,9 @@ fn pod(settings: &PodSettings, warm: &[String]) -> String {
             .flatten()
             .map(|(name, _)| name.as_str())
             .collect();
-        lines.extend((!names.is_empty()).then(|| format!("overrides: {}", names.join(", "))));
+        lines.extend(
+            (!names.is_empty()).then(|| format!("overrides, all versions: {}", names.join(", "))),
+        );
     }
     lines.join("\n")
 }
@@ -160,14 +168,14 @@ fn problems(table: &Table, objects: &[Listed]) -> Vec<Problem> {
         };
         match &object.error {
             // An error about another form of the object may not hold any more.
-            Some(error) if object.observed => {
+            Some(error) if object.observed != Some(false) => {
                 let known = table
                     .problems()
                     .iter()
                     .any(|problem| problem.source == *source && error.contains(&problem.message));
                 (!known).then(|| about("error", format!("the runner says: {error}")))
             }
-            _ if !object.observed => {
+            _ if object.observed == Some(false) => {
                 Some(about("warning", "no runner has acted on it yet".to_owned()))
             }
             _ => None,
@@ -181,6 +189,7 @@ mod tests {
     use runner_config::{
         Age, Binaries, BinaryDeclaration, Declaration, FileOptions, PodDeclaration, Source, Wanted,
     };
+    use runner_core::TagList;
 
     use super::*;
 
@@ -198,10 +207,11 @@ mod tests {
             prefixes: vec!["ghcr.io/x".to_owned()],
             binary: Some(BinaryDeclaration {
                 path: "/opt/set-namespace".to_owned(),
-                tags: vec!["v0.4.1".to_owned(), "v0.4.2".to_owned()],
+                tags: tags(&["v0.4.1", "~0.5"]),
+                standby: true,
             }),
             pod: Some(PodDeclaration {
-                tags: vec!["v0.4.3".to_owned()],
+                tags: tags(&["v0.4.3"]),
                 settings: PodSettings {
                     time_to_live: Some(Duration::from_secs(5400)),
                     max_pods: Some(2),
@@ -212,9 +222,14 @@ mod tests {
         };
         Listed {
             declaration,
-            observed,
+            observed: Some(observed),
             error: error.map(str::to_owned),
         }
+    }
+
+    fn tags(tags: &[&str]) -> TagList {
+        let tags: Vec<String> = tags.iter().map(|&tag| tag.to_owned()).collect();
+        TagList::parse(&tags, |tag, why| panic!("{tag:?}: {why}"))
     }
 
     fn effective(objects: &[Listed]) -> Table {
@@ -225,9 +240,10 @@ mod tests {
             pod_cache_config: "/nonexistent".into(),
             pod_cache_wanted: Wanted::IfThere,
             default_prefix: "ghcr.io/default".to_owned(),
+            binaries: Binaries::Trust,
         };
         let declarations = objects.iter().map(|object| object.declaration.clone());
-        Table::of(&options, declarations, Binaries::Trust).unwrap()
+        Table::of(&options, declarations).unwrap()
     }
 
     #[test]
@@ -238,9 +254,8 @@ mod tests {
         │ IMAGE                   ┆ VERSIONS ┆ RUNS                    ┆ SETTINGS             ┆ SOURCE               │
         ╞═════════════════════════╪══════════╪═════════════════════════╪══════════════════════╪══════════════════════╡
         │ ghcr.io/x/set-namespace ┆ v0.4.1   ┆ exec /opt/set-namespace ┆                      ┆ FunctionConfig fns/a │
-        │                         ┆ v0.4.2   ┆                         ┆                      ┆                      │
-        │ ghcr.io/x/set-namespace ┆ all      ┆ pod                     ┆ warm: v0.4.3         ┆ FunctionConfig fns/a │
-        │                         ┆          ┆                         ┆ time to live: 1h 30m ┆                      │
+        │                         ┆ ~0.5     ┆                         ┆                      ┆                      │
+        │ ghcr.io/x/set-namespace ┆ v0.4.3   ┆ pod                     ┆ time to live: 1h 30m ┆ FunctionConfig fns/a │
         │                         ┆          ┆                         ┆ pods: at most 2      ┆                      │
         └─────────────────────────┴──────────┴─────────────────────────┴──────────────────────┴──────────────────────┘
         ");

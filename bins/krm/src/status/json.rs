@@ -43,6 +43,7 @@ fn exec(exec: &ExecRuntime) -> Value {
                 "versions": function.versions,
                 "path": function.path,
                 "standby": function.standby,
+                "standbyOff": Some(&function.standby_off).filter(|why| !why.is_empty()),
             })
         })
         .collect();
@@ -60,6 +61,8 @@ fn pods(runtime: &PodRuntime) -> Value {
         "namespace": runtime.namespace,
         "inStep": runtime.in_step,
         "templateVersion": runtime.template_version,
+        "wrapperInjection": runtime.wrapper_injection,
+        "wrapperInjectionReason": runtime.wrapper_injection_reason,
         "maxQueued": runtime.max_queued,
         "functions": runtime.functions.iter().map(function).collect::<Vec<_>>(),
         "podsCreated": runtime.pods_created,

@@ -63,7 +63,10 @@ fn exec_runtime(text: &mut String, exec: &ExecRuntime, width: u16) {
         [
             function.image.clone(),
             function.versions.join("\n"),
-            function.standby.to_string(),
+            match function.standby_off.as_str() {
+                "" => function.standby.to_string(),
+                why => format!("off: {why}"),
+            },
             function.path.clone(),
         ]
     });
@@ -95,6 +98,13 @@ fn pod_runtime(text: &mut String, runtime: &PodRuntime, width: u16) {
         runtime.pods_deleted,
         runtime.starts_failed,
     );
+    if !runtime.wrapper_injection.is_empty() {
+        let (way, why) = (
+            &runtime.wrapper_injection,
+            &runtime.wrapper_injection_reason,
+        );
+        let _ = writeln!(text, "Wrapper injection: {way} ({why})");
+    }
     let rows = runtime
         .functions
         .iter()

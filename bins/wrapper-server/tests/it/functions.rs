@@ -43,3 +43,31 @@ async fn a_go_program_on_kyaml_is_a_function() {
     assert!(list.contains("    namespace: there\n"), "{list}");
     assert_eq!(log, "set-namespace: 1 items\n");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_that_ignores_its_input_is_not_started_ahead_again() {
+    let list = LIST.replace('\n', "\\n");
+    let wrapper = Setup::script(&format!("printf '{list}'")).start().await;
+    let client = wrapper.client().await;
+    assert_eq!(list_of(client.call("fn").await), LIST);
+    let said = wrapper.logged("gets no standby").await;
+    assert!(said.contains("ended (exit status 0) before its input arrived"));
+    assert!(wrapper.children().is_empty());
+    assert_eq!(list_of(client.call("fn").await), LIST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_variable_of_the_pod_turns_standby_off() {
+    let directory = tempfile::tempdir().unwrap();
+    let starts = directory.path().join("starts");
+    let wrapper = Setup::script(&format!("echo >>{}; cat", starts.display()))
+        .env("KRM_WRAPPER_STANDBY", "0")
+        .start()
+        .await;
+    let client = wrapper.client().await;
+    for calls in 1..=3 {
+        assert_eq!(list_of(client.call("fn").await), LIST);
+        let started = std::fs::read_to_string(&starts).unwrap();
+        assert_eq!(started.lines().count(), calls);
+    }
+}

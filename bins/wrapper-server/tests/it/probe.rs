@@ -105,7 +105,7 @@ async fn no_answer_or_an_error_for_one_is_3() {
 async fn a_server_that_does_not_serve_is_4() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let starting = Health::server(Lifecycle::default());
+    let starting = Health::server(Lifecycle::default(), None);
     let server = Server::builder()
         .add_service(starting)
         .serve_with_incoming(TcpListenerStream::new(listener));

@@ -48,8 +48,8 @@ async fn a_failure_is_told_with_its_structured_results() {
     assert_eq!(
         error.message(),
         "failed to evaluate function \"example.com/fn/fn:v1\" with structured results: \
-         [error] apps/v1/Deployment/shop/web spec.replicas: too few\n\
-         [warning]: looks old\n\
+         [error] apps/v1/Deployment/shop/web spec.replicas: too few\n\n\
+         [warning]: looks old\n\n\
          [info]: seen and stderr: oh"
     );
     assert_eq!(error.reason(), Reason::FunctionFailed);
@@ -59,13 +59,13 @@ async fn a_failure_is_told_with_its_structured_results() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_without_a_list_is_told_by_its_stderr() {
-    let wrapper = Setup::script("cat > /dev/null; echo oh >&2; exit 3")
+    let wrapper = Setup::script("cat > /dev/null; printf '\\n oh\\r\\n\\tdear\\n' >&2; exit 3")
         .start()
         .await;
     let error = error_of(wrapper.client().await.call("fn").await, Code::Internal);
     assert_eq!(
         error.message(),
-        "failed to parse the output of function \"example.com/fn/fn:v1\" with stderr 'oh': \
+        "failed to parse the output of function \"example.com/fn/fn:v1\" with stderr ' oh | \tdear': \
          expected a ResourceList, found nothing"
     );
     assert_eq!(error.reason(), Reason::FunctionFailed);

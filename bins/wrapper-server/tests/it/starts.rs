@@ -89,13 +89,18 @@ fn a_port_that_is_taken_is_named() {
     }
 }
 
-#[test]
-fn a_variable_that_makes_no_sense_is_named() {
-    let ended = Setup::script("cat")
-        .env("OTEL_METRICS_EXPORTER", "pigeon")
-        .refuses();
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.line().contains("OTEL_METRICS_EXPORTER"), "{ended:?}");
+#[tokio::test(flavor = "multi_thread")]
+async fn telemetry_it_cannot_do_is_a_warning() {
+    let wrapper = Setup::script("cat")
+        .env("OTEL_METRICS_EXPORTER", "console")
+        .env("OTEL_TRACES_EXPORTER", "otlp")
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector")
+        .start()
+        .await;
+    wrapper
+        .logged("OTEL_METRICS_EXPORTER: \"console\" is not supported")
+        .await;
+    wrapper.logged("traces are not exported").await;
 }
 
 #[test]

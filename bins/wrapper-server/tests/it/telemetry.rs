@@ -41,6 +41,13 @@ async fn metrics_are_served_to_a_scraper() {
     scrape.write_all(request).await.unwrap();
     let mut page = String::new();
     scrape.read_to_string(&mut page).await.unwrap();
+    for start in [
+        "rpc_server_call_duration_seconds_count{",
+        "process_resident_memory_bytes{",
+        "target_info{",
+    ] {
+        assert!(page.lines().any(|line| line.starts_with(start)), "{page}");
+    }
     let counted = page
         .lines()
         .find(|line| line.starts_with("function_runner_evaluations_total{"))

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 use runner_config::objects::{ContainerOverrides, TemplateOverrides};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER};
@@ -12,13 +13,18 @@ pub fn fingerprint(overrides: Option<&TemplateOverrides>) -> u64 {
     let Some(overrides) = overrides.filter(|given| **given != TemplateOverrides::default()) else {
         return 0;
     };
-    // Every replica must come to the same number: fields serialize in a fixed order.
-    let text = serde_json::to_vec(overrides).unwrap_or_default();
+    fingerprint_of(overrides).max(1)
+}
+
+/// Returns a number that changes with a value. Every replica comes to the same number: fields
+/// serialize in a fixed order.
+pub(crate) fn fingerprint_of(value: &impl Serialize) -> u64 {
+    let text = serde_json::to_vec(value).unwrap_or_default();
     let mut first = [0; 8];
     for (to, from) in first.iter_mut().zip(Sha256::digest(text)) {
         *to = from;
     }
-    u64::from_be_bytes(first).max(1)
+    u64::from_be_bytes(first)
 }
 
 /// Applies them.

@@ -12,10 +12,11 @@ fn create(image: &str) -> Create {
     let image: ImageReference = format!("{image}@{SHA}").parse().unwrap();
     let digest = image.digest().unwrap().clone();
     Create {
-        name: PodName::from("fn-v1-1-01234567"),
+        name: PodName::from("fn-v1-1-01234567-x7k2p"),
+        slot: PodName::from("fn-v1-1-01234567"),
         attempt: Attempt(1),
         function: Arc::new(Function::new(&image, digest, Settings::default())),
-        template: TemplateVersion::new("17".into(), 0),
+        template: TemplateVersion::new(&"17".into(), 0),
         reclaim_after: Time::from_unix_secs(1_000),
     }
 }
@@ -60,9 +61,10 @@ fn beside() -> RenderOptions {
 #[test]
 fn a_pod_is_what_the_contract_says() {
     let pod = rendered(None, &options());
-    assert_eq!(pod["metadata"]["name"], "fn-v1-1-01234567");
+    assert_eq!(pod["metadata"]["name"], "fn-v1-1-01234567-x7k2p");
     assert_eq!(pod["metadata"]["labels"][IMAGE_LABEL], "fn-v1-1-01234567");
     assert_eq!(pod["metadata"]["annotations"][TEMPLATE_VERSION], "17");
+    assert_eq!(pod["metadata"]["annotations"][SETTINGS_VERSION], "0-0");
     assert_eq!(pod["metadata"]["annotations"][RECLAIM_AFTER], "1000");
     assert_eq!(pod["metadata"]["annotations"][SAFE_TO_EVICT], "true");
     let init = &pod["spec"]["initContainers"][0];
@@ -228,7 +230,7 @@ fn a_function_config_overrides_the_template() {
 }
 
 #[test]
-fn only_images_outside_the_public_catalog_get_the_pull_secret() {
+fn only_images_outside_the_public_catalogs_get_the_pull_secret() {
     let options = RenderOptions {
         pull_secret: Some("auth".to_owned()),
         ..options()
@@ -248,12 +250,44 @@ fn only_images_outside_the_public_catalog_get_the_pull_secret() {
     };
     assert_eq!(secrets("ghcr.io/x/fn:v1").unwrap()[0].name, "auth");
     assert_eq!(secrets("gcr.io/kpt-fn/set-labels:v1"), None);
+    let newer = "ghcr.io/kptdev/krm-functions-catalog/set-labels:v1";
+    assert_eq!(secrets(newer), None);
+    let neighbour = "ghcr.io/kptdev/krm-functions-catalog-private/set-labels:v1";
+    assert!(secrets(neighbour).is_some());
 }
 
 #[test]
-fn a_service_finds_its_pod_before_that_is_ready() {
-    let service = service(&create("ghcr.io/x/fn:v1").name, &Templates::built_in());
-    let service = serde_json::to_value(service).unwrap();
+fn a_pod_that_names_its_image_by_tag_is_known_by_its_digest_all_the_same() {
+    let options = RenderOptions {
+        pinning: Pinning::Tag,
+        ..options()
+    };
+    let templates = Templates::built_in();
+    let create = create("ghcr.io/x/fn:v1");
+    let mut pod = pod(&create, &templates, &[], None, None, &options);
+    let function = &pod.spec.as_ref().unwrap().containers[0];
+    assert_eq!(function.image.as_deref(), Some("ghcr.io/x/fn:v1"));
+    assert_eq!(function.image_pull_policy.as_deref(), Some("Always"));
+    pod.metadata.uid = Some("u1".to_owned());
+    pod.metadata.resource_version = Some("1".to_owned());
+    let seen = crate::observe(&pod).unwrap();
+    assert_eq!(seen.observed.image, *create.function.image());
+}
+
+#[test]
+fn a_service_publishes_its_pod_before_that_is_ready_only_if_asked_to() {
+    let slot = create("ghcr.io/x/fn:v1").slot;
+    let rendered = |service_before_ready| {
+        let options = RenderOptions {
+            service_before_ready,
+            ..RenderOptions::default()
+        };
+        let service = service(&slot, &Templates::built_in(), &options);
+        serde_json::to_value(service).unwrap()
+    };
+    let ordinary = rendered(false);
+    assert!(ordinary["spec"]["publishNotReadyAddresses"].is_null());
+    let service = rendered(true);
     let spec = &service["spec"];
     assert_eq!(spec["selector"], json!({IMAGE_LABEL: "fn-v1-1-01234567"}));
     assert_eq!(spec["type"], "ClusterIP");

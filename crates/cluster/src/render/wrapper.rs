@@ -71,13 +71,15 @@ fn mount(spec: &mut PodSpec, image: &str) {
         if container.name != FUNCTION_CONTAINER {
             continue;
         }
-        let probe = container.readiness_probe.as_mut();
-        let probe = probe.and_then(|probe| probe.exec.as_mut()?.command.as_mut());
-        for word in [container.command.as_mut(), probe]
+        let probes = [
+            &mut container.readiness_probe,
+            &mut container.liveness_probe,
+            &mut container.startup_probe,
+        ];
+        let commands = probes
             .into_iter()
-            .flatten()
-            .flatten()
-        {
+            .filter_map(|probe| probe.as_mut()?.exec.as_mut()?.command.as_mut());
+        for word in commands.chain(container.command.as_mut()).flatten() {
             if let Some(program) = word.strip_prefix(TOOLS_DIR) {
                 *word = format!("{TOOLS_DIR}{WRAPPER_HOME}{program}");
             }

@@ -6,24 +6,23 @@ use runner_config::objects::{ServiceTemplate, ServiceTemplateSpec};
 use serde_json::json;
 
 use crate::names::{
-    COPY_CONTAINER, FUNCTION_CONTAINER, POD_TEMPLATE, PORT, SAFE_TO_EVICT, SERVICE_TEMPLATE, TOOLS,
-    TOOLS_DIR, WRAPPER_HOME,
+    COPY_CONTAINER, FUNCTION_CONTAINER, PORT, SAFE_TO_EVICT, TOOLS, TOOLS_DIR, WRAPPER_HOME,
 };
 
 /// Replaced when a pod is made; an object that is stored must name some image.
 const REPLACED: &str = "to-be-replaced";
 
 /// The built-in pod template, as an object to store.
-pub(crate) fn pod_template_object() -> PodTemplate {
+pub(crate) fn pod_template_object(name: &str) -> PodTemplate {
     PodTemplate {
-        metadata: named(POD_TEMPLATE),
+        metadata: named(name),
         template: Some(pod_template()),
     }
 }
 
 /// The built-in service template, as an object to store.
-pub(crate) fn service_template_object() -> ServiceTemplate {
-    ServiceTemplate::new(SERVICE_TEMPLATE, service_template())
+pub(crate) fn service_template_object(name: &str) -> ServiceTemplate {
+    ServiceTemplate::new(name, service_template())
 }
 
 /// The built-in pod template. What hardens it is added to every pod whose template is silent, so
@@ -42,6 +41,9 @@ pub(crate) fn pod_template() -> PodTemplateSpec {
                 "name": FUNCTION_CONTAINER,
                 "image": REPLACED,
                 "command": [format!("{TOOLS_DIR}/wrapper-server")],
+                // No limits: the memory that a function needs depends on its packages, and one that
+                // worked without a limit must not be killed by ours.
+                "resources": {"requests": {"cpu": "25m", "memory": "64Mi"}},
                 "readinessProbe": {
                     "exec": {"command": [format!("{TOOLS_DIR}/grpc-health-probe"), "-addr", format!("localhost:{PORT}")]},
                     "timeoutSeconds": 5,
@@ -52,6 +54,18 @@ pub(crate) fn pod_template() -> PodTemplateSpec {
         },
     });
     serde_json::from_value(template).expect("the built-in template is a template")
+}
+
+/// Returns the built-in pod template of version 0.1.0, which had no resource requests. Clusters
+/// still hold it.
+pub(super) fn first_pod_template() -> PodTemplateSpec {
+    let mut template = pod_template();
+    let containers = template
+        .spec
+        .iter_mut()
+        .flat_map(|spec| &mut spec.containers);
+    containers.for_each(|container| container.resources = None);
+    template
 }
 
 /// The built-in service template: everything that matters is filled in when a service is made.

@@ -3,7 +3,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{Record, client, refusal};
+use crate::{
+    TemplateObjects,
+    testing::{Record, client, refusal},
+};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -51,10 +54,7 @@ fn following() -> (mpsc::UnboundedReceiver<Seen>, Record, JoinSet<()>) {
         }
     });
     let (sender, seen) = mpsc::unbounded_channel();
-    let templates = TemplateSource::Objects {
-        client: client.clone(),
-        namespace: "fns".to_owned(),
-    };
+    let templates = TemplateSource::Objects(TemplateObjects::new(client.clone(), "fns"));
     let tasks = watch(&client, "fns", templates, sender);
     (seen, asked, tasks)
 }

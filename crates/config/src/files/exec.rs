@@ -13,6 +13,8 @@ pub(crate) struct ExecEntry {
     pub(crate) source: Source,
     pub(crate) function: String,
     pub(crate) image: ImageReference,
+    /// Whether processes may be started before their input arrives.
+    pub(crate) standby: bool,
 }
 
 #[derive(Deserialize)]
@@ -26,6 +28,7 @@ struct Function {
     function: Spanned<String>,
     #[serde(default)]
     images: Option<Vec<Spanned<String>>>,
+    standby: Option<bool>,
 }
 
 pub(super) fn parse(
@@ -45,7 +48,11 @@ pub(super) fn parse(
     let mut parsed = Parsed::default();
     shape.warn_of_unknown(&["functions"], file, &mut parsed.problems);
     for function in shape.field("functions").map_or(&[][..], yaml::Shape::items) {
-        function.warn_of_unknown(&["function", "images"], file, &mut parsed.problems);
+        function.warn_of_unknown(
+            &["function", "images", "standby"],
+            file,
+            &mut parsed.problems,
+        );
     }
     for function in document.functions.unwrap_or_default() {
         let name = function.function;
@@ -60,6 +67,7 @@ pub(super) fn parse(
                 function: name.value.clone(),
                 image: ImageReference::qualified(&image.value, default_prefix)
                     .map_err(|error| yaml::malformed(file, line, error.to_string()))?,
+                standby: function.standby.unwrap_or(true),
             });
         }
     }

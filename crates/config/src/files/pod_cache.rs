@@ -9,9 +9,9 @@ use serde_saphyr::Spanned;
 
 use super::{ConfigError, Parsed, yaml};
 use crate::{
-    PodSettings, Source,
+    PodSettings, Problem, Source,
     objects::{ContainerOverrides, TemplateOverrides},
-    parse_duration, settings,
+    settings,
 };
 
 /// One image to keep warm.
@@ -28,14 +28,16 @@ struct Entry {
     time_to_live: Option<Spanned<String>>,
     max_waitlist_length: Option<Spanned<i64>>,
     max_parallel_pods_per_function: Option<Spanned<i64>>,
+    min_pods: Option<Spanned<i64>>,
     resources: Option<Spanned<ResourceRequirements>>,
 }
 
-const FIELDS: [&str; 5] = [
+const FIELDS: [&str; 6] = [
     "name",
     "timeToLive",
     "maxWaitlistLength",
     "maxParallelPodsPerFunction",
+    "minPods",
     "resources",
 ];
 
@@ -75,7 +77,8 @@ pub(super) fn parse(
         }
     };
     for entry in entries {
-        parsed.entries.push(entry.compile(file, default_prefix)?);
+        let entry = entry.compile(file, default_prefix, &mut parsed.problems)?;
+        parsed.entries.push(entry);
     }
     Ok(parsed)
 }
@@ -89,21 +92,33 @@ impl Entry {
             time_to_live,
             max_waitlist_length: None,
             max_parallel_pods_per_function: None,
+            min_pods: None,
             resources: None,
         }
     }
 
-    fn compile(self, file: &Source, default_prefix: &str) -> Result<PodCacheEntry, ConfigError> {
+    fn compile(
+        self,
+        file: &Source,
+        default_prefix: &str,
+        problems: &mut Vec<Problem>,
+    ) -> Result<PodCacheEntry, ConfigError> {
         let line = self.name.referenced.line();
         let image = ImageReference::qualified(&self.name.value, default_prefix)
             .map_err(|error| yaml::malformed(file, line, error.to_string()))?;
-        let time_to_live = match self.time_to_live {
-            Some(text) => Some(parse_duration(&text.value).map_err(|error| {
-                let message = format!("timeToLive: {error}");
-                yaml::malformed(file, text.referenced.line(), message)
-            })?),
-            None => None,
-        };
+        let time_to_live =
+            match self.time_to_live {
+                Some(text) => {
+                    let line = text.referenced.line();
+                    let (time, raised) = settings::time_to_live(&text.value)
+                        .map_err(|why| yaml::malformed(file, line, format!("timeToLive: {why}")))?;
+                    problems.extend(raised.map(|why| {
+                        Problem::error(&file.at_line(line), format!("timeToLive: {why}"))
+                    }));
+                    Some(time)
+                }
+                None => None,
+            };
         if let Some(resources) = &self.resources
             && let Some((name, quantity)) = settings::malformed_quantity(&resources.value)
         {
@@ -118,6 +133,7 @@ impl Entry {
                 file,
             )?,
             max_queue: count("maxWaitlistLength", self.max_waitlist_length, file)?,
+            min_pods: count("minPods", self.min_pods, file)?,
             overrides: self
                 .resources
                 .map(|resources| Arc::new(of_container(resources.value))),

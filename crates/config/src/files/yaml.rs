@@ -1,9 +1,11 @@
 //! YAML with line numbers: typed parsing, and a look at the fields nobody asked for.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{SnippetMode, Spanned};
+use serde_saphyr::{
+    DefaultMessageFormatter, Localizer, Location, MessageFormatter, SnippetMode, Spanned,
+};
 
 use super::ConfigError;
 use crate::{Problem, Source};
@@ -18,11 +20,33 @@ pub(super) enum Shape {
     Map(Vec<(Spanned<String>, Shape)>),
 }
 
+/// Words errors without their line: it is part of the place that is named before them.
+struct WithoutLocation;
+
+impl MessageFormatter for WithoutLocation {
+    fn localizer(&self) -> &dyn Localizer {
+        self
+    }
+
+    fn format_message<'a>(&self, error: &'a serde_saphyr::Error) -> Cow<'a, str> {
+        DefaultMessageFormatter.format_message(error)
+    }
+}
+
+impl Localizer for WithoutLocation {
+    fn attach_location<'a>(&self, message: Cow<'a, str>, _: Location) -> Cow<'a, str> {
+        message
+    }
+}
+
 /// Parses a document, naming the line where it cannot.
 pub(super) fn parse<T: DeserializeOwned>(text: &str, file: &Source) -> Result<T, ConfigError> {
     serde_saphyr::from_str(text).map_err(|error| {
         let line = error.location().map_or(0, |location| location.line());
-        let options = serde_saphyr::render_options! { snippets: SnippetMode::Off };
+        let options = serde_saphyr::render_options! {
+            formatter: &WithoutLocation,
+            snippets: SnippetMode::Off,
+        };
         malformed(file, line, error.render_with_options(options))
     })
 }

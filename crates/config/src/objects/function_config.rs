@@ -48,7 +48,9 @@ pub struct FunctionConfigSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodExecutor {
-    /// The versions to keep a pod ready for. The settings beside it hold for every version.
+    /// Semver constraints such as "~0.4" or ">= 0.4.0 < 0.5.0", or exact tags: the versions that
+    /// the settings beside it apply to and that a pod is kept ready for. An empty list matches no
+    /// version, "*" matches all. The template overrides apply to every version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// How long an idle pod is kept, such as 30m or 1h30m.
@@ -106,7 +108,8 @@ pub struct BinaryExecutor {
     /// The binary: an absolute path, or one under the runner's functions directory.
     #[schemars(length(min = 1))]
     pub path: String,
-    /// The versions the binary stands for.
+    /// Semver constraints such as "~0.4" or ">= 0.4.0 < 0.5.0", or exact tags: the versions that
+    /// the binary stands for.
     #[schemars(length(min = 1))]
     pub tags: Vec<String>,
 }
@@ -118,7 +121,7 @@ pub struct GoExecutor {
     /// The function's name inside porch-server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The versions it stands for.
+    /// Semver constraints or exact tags: the versions that porch-server runs.
     #[schemars(length(min = 1))]
     pub tags: Vec<String>,
 }

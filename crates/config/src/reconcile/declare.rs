@@ -2,13 +2,24 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::EnvVar;
 use kube::{ResourceExt, api::DynamicObject};
+use runner_core::TagList;
 
 use crate::{
     Age, BinaryDeclaration, Declaration, PodDeclaration, PodSettings, Problem, Source,
     objects::{FunctionConfigSpec, PodExecutor, TemplateOverrides},
-    parse_duration, settings,
+    settings,
 };
+
+/// The annotation with the number of pods that are kept for each warm version.
+const MIN_PODS: &str = "fn.kpt.dev/min-pods";
+
+/// The annotation that turns standby off for the function of an object.
+const STANDBY: &str = "fn.kpt.dev/standby";
+
+/// The variable by which the wrapper learns its number of standbys. Functions do not see it.
+const WRAPPER_STANDBY: &str = "KRM_WRAPPER_STANDBY";
 
 /// What an object declares. Never fails: what makes no sense is among its problems.
 #[must_use]
@@ -25,13 +36,28 @@ pub fn declaration(object: &DynamicObject) -> Declaration {
         problems.push(Problem::error(&source, format!("spec: {error}")));
         FunctionConfigSpec::default()
     });
+    let standby = standby(object).unwrap_or_else(|why| {
+        problems.push(Problem::error(&source, why));
+        true
+    });
+    let min_pods = min_pods(object).unwrap_or_else(|why| {
+        problems.push(Problem::error(&source, why));
+        None
+    });
     let binary = spec.binary_executor.map(|binary| BinaryDeclaration {
         path: binary.path,
-        tags: binary.tags,
+        tags: tags("BinaryExecutor", &binary.tags, &source, &mut problems),
+        standby,
     });
-    let pod = spec
-        .pod_executor
-        .map(|pod| pods(pod, &source, &mut problems));
+    if let Some(go) = spec.go_executor {
+        tags("GoExecutor", &go.tags, &source, &mut problems);
+    }
+    let pod = spec.pod_executor.map(|mut pod| {
+        if !standby {
+            turn_standby_off(&mut pod);
+        }
+        pods(pod, min_pods, &source, &mut problems)
+    });
     Declaration {
         source,
         age,
@@ -50,7 +76,59 @@ pub(super) fn source(object: &DynamicObject) -> Source {
     }
 }
 
-fn pods(pod: PodExecutor, source: &Source, problems: &mut Vec<Problem>) -> PodDeclaration {
+/// Reads the annotation that turns standby off. An annotation and not a field of `spec`: an API
+/// server drops fields that the installed definition does not have.
+fn standby(object: &DynamicObject) -> Result<bool, String> {
+    match object.annotations().get(STANDBY).map(String::as_str) {
+        None | Some("true") => Ok(true),
+        Some("false") => Ok(false),
+        Some(other) => Err(format!(
+            "annotation {STANDBY}: {other:?} is neither \"true\" nor \"false\""
+        )),
+    }
+}
+
+/// Tells the wrapper in the function's pods to start no process ahead.
+fn turn_standby_off(pod: &mut PodExecutor) {
+    let overrides = pod.template_overrides.get_or_insert_default();
+    let container = overrides.container.get_or_insert_default();
+    container.env.push(EnvVar {
+        name: WRAPPER_STANDBY.to_owned(),
+        value: Some("0".to_owned()),
+        ..EnvVar::default()
+    });
+}
+
+/// Parses the tags of an executor. The words of a problem are those of Porch's own components,
+/// which write them to the same field.
+fn tags(executor: &str, tags: &[String], source: &Source, problems: &mut Vec<Problem>) -> TagList {
+    TagList::parse(tags, |tag, why| {
+        let message = format!(
+            "invalid {executor} tag constraints: tag {tag:?} is not a valid semver constraint: {why}"
+        );
+        problems.push(Problem::error(source, message));
+    })
+}
+
+/// Reads the annotation with the number of pods to keep; 0 counts as not given.
+fn min_pods(object: &DynamicObject) -> Result<Option<u32>, String> {
+    let Some(text) = object.annotations().get(MIN_PODS) else {
+        return Ok(None);
+    };
+    let count = text
+        .parse()
+        .ok()
+        .and_then(|count| settings::count(count).ok());
+    count.ok_or_else(|| format!("annotation {MIN_PODS}: {text:?} is not a count"))
+}
+
+fn pods(
+    pod: PodExecutor,
+    min_pods: Option<u32>,
+    source: &Source,
+    problems: &mut Vec<Problem>,
+) -> PodDeclaration {
+    let tags = tags("PodExecutor", &pod.tags, source, problems);
     let mut complain = |field: &str, why: String| {
         problems.push(Problem::error(
             source,
@@ -58,9 +136,13 @@ fn pods(pod: PodExecutor, source: &Source, problems: &mut Vec<Problem>) -> PodDe
         ));
     };
     let time_to_live = pod.time_to_live.and_then(|text| {
-        parse_duration(&text)
+        let (time, raised) = settings::time_to_live(&text)
             .inspect_err(|error| complain("timeToLive", error.to_string()))
-            .ok()
+            .ok()?;
+        if let Some(why) = raised {
+            complain("timeToLive", why);
+        }
+        Some(time)
     });
     let mut count = |field: &str, value: Option<i64>| {
         settings::count(value.unwrap_or_default()).unwrap_or_else(|why| {
@@ -78,13 +160,11 @@ fn pods(pod: PodExecutor, source: &Source, problems: &mut Vec<Problem>) -> PodDe
         time_to_live,
         max_pods,
         max_queue,
+        min_pods,
         overrides: pod.template_overrides.map(Arc::new),
         source: Some(source.clone()),
     };
-    PodDeclaration {
-        tags: pod.tags,
-        settings,
-    }
+    PodDeclaration { tags, settings }
 }
 
 fn malformed_quantity(overrides: &TemplateOverrides) -> Option<(&str, &str)> {
@@ -93,4 +173,50 @@ fn malformed_quantity(overrides: &TemplateOverrides) -> Option<(&str, &str)> {
         .flatten()
         .filter_map(|container| container.resources.as_ref())
         .find_map(settings::malformed_quantity)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn annotated(standby: &str) -> Declaration {
+        let object = json!({
+            "apiVersion": "config.porch.kpt.dev/v1alpha1",
+            "kind": "FunctionConfig",
+            "metadata": {"name": "fn", "annotations": {"fn.kpt.dev/standby": standby}},
+            "spec": {
+                "image": "fn",
+                "binaryExecutor": {"path": "fn", "tags": ["v1"]},
+                "podExecutor": {"tags": ["v2"]},
+            },
+        });
+        declaration(&serde_json::from_value(object).unwrap())
+    }
+
+    #[rstest]
+    #[case("true", true, &[])]
+    #[case("false", false, &[])]
+    #[case("no", true, &["annotation fn.kpt.dev/standby: \"no\" is neither \"true\" nor \"false\""])]
+    fn an_annotation_turns_standby_off(
+        #[case] annotation: &str,
+        #[case] standby: bool,
+        #[case] problems: &[&str],
+    ) {
+        let declared = annotated(annotation);
+        assert_eq!(declared.binary.unwrap().standby, standby);
+        let overrides = declared.pod.unwrap().settings.overrides;
+        let container = overrides.and_then(|overrides| overrides.container.clone());
+        let env: Vec<_> = container.map(|it| it.env).unwrap_or_default();
+        let env: Vec<_> = env
+            .iter()
+            .map(|it| (&*it.name, it.value.as_deref()))
+            .collect();
+        let expected = [("KRM_WRAPPER_STANDBY", Some("0"))];
+        assert_eq!(env, expected[usize::from(standby)..]);
+        let said: Vec<_> = declared.problems.iter().map(|it| &*it.message).collect();
+        assert_eq!(said, problems);
+    }
 }

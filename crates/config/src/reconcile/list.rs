@@ -2,7 +2,10 @@
 
 use kube::{Client, api::ListParams};
 
-use super::{api, declare, status::Found};
+use super::{
+    api, declare,
+    status::{Found, has_generation},
+};
 use crate::Declaration;
 
 /// An object and what the runner has made of it.
@@ -10,8 +13,9 @@ use crate::Declaration;
 pub struct Listed {
     /// What it says.
     pub declaration: Declaration,
-    /// Whether the runner has acted on its present form.
-    pub observed: bool,
+    /// Whether the runner has acted on its present form; `None` where the definition of the objects
+    /// has no field to tell it.
+    pub observed: Option<bool>,
     /// What the runner says is wrong with it.
     pub error: Option<String>,
 }
@@ -37,7 +41,9 @@ pub enum ListError {
 /// # Errors
 /// If the cluster does not answer, does not know such objects or does not let us see them.
 pub async fn list_objects(client: Client, namespace: &str) -> Result<Vec<Listed>, ListError> {
-    let objects = api(client, namespace).list(&ListParams::default()).await;
+    let objects = api(client.clone(), namespace)
+        .list(&ListParams::default())
+        .await;
     let objects = objects.map_err(|error| match error {
         kube::Error::Api(status) if status.code == 404 => ListError::Unknown,
         kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
@@ -45,11 +51,14 @@ pub async fn list_objects(client: Client, namespace: &str) -> Result<Vec<Listed>
         }
         error => ListError::Failed(error),
     })?;
+    let told = has_generation(&client).await;
     let listed = objects.iter().map(|object| {
         let found = Found::of(object);
         Listed {
             declaration: declare::declaration(object),
-            observed: found.generation.is_some() && found.generation == object.metadata.generation,
+            observed: told.then(|| {
+                found.generation.is_some() && found.generation == object.metadata.generation
+            }),
             error: found.error,
         }
     });

@@ -7,15 +7,22 @@ use std::{
 
 use futures::{StreamExt, stream};
 use kube::{
-    Api, ResourceExt,
+    Api, Client, ResourceExt,
     api::{DynamicObject, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::OLD_FINALIZER;
-use crate::Source;
+use crate::{
+    Source,
+    objects::{GROUP, VERSION},
+};
 
+/// The field for the generation that a function runner acted on. Newer definitions lack it.
+const GENERATION: &str = "functionRunnerObservedGeneration";
+/// Time that the API server may take to describe the objects.
+const SCHEMA_TIMEOUT: Duration = Duration::from_secs(5);
 const MANAGER: &str = "krm-function-runner";
 /// How many objects are written at once.
 const PARALLEL: usize = 8;
@@ -25,6 +32,7 @@ const LAST_RETRY: Duration = Duration::from_secs(30);
 /// What an object is told: which generation was acted on, and what was wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Report {
+    /// The generation that was acted on; `None` if the definition has no field for it.
     pub(super) generation: Option<i64>,
     pub(super) error: Option<String>,
 }
@@ -61,7 +69,7 @@ impl Found {
                 .and_then(|status| status.get(name))
         };
         Self {
-            generation: field("functionRunnerObservedGeneration").and_then(Value::as_i64),
+            generation: field(GENERATION).and_then(Value::as_i64),
             error: field("error")
                 .and_then(Value::as_str)
                 .filter(|error| !error.is_empty())
@@ -70,7 +78,8 @@ impl Found {
     }
 
     pub(super) fn says(&self, report: &Report) -> bool {
-        self.generation == report.generation && self.error == report.error
+        let generation = report.generation.is_none() || self.generation == report.generation;
+        generation && self.error == report.error
     }
 }
 
@@ -81,7 +90,10 @@ impl Write {
     /// an object of the same name that came after.
     pub(super) fn status(source: &Source, uid: Option<&str>, report: &Report) -> Self {
         let Report { generation, error } = report;
-        let status = json!({"functionRunnerObservedGeneration": generation, "error": error});
+        let mut status = json!({"error": error});
+        if let Some(generation) = generation {
+            status[GENERATION] = json!(generation);
+        }
         let mut patch = json!({"status": status});
         if let Some(uid) = uid {
             patch["metadata"] = json!({"uid": uid});
@@ -114,6 +126,33 @@ impl Write {
             patch,
         }
     }
+}
+
+/// Whether the installed definition has the field for our generation.
+///
+/// The API server describes its objects to every account, so this needs no permission to read
+/// definitions. Without an answer the field counts as there: an API server drops unknown fields.
+pub(super) async fn has_generation(client: &Client) -> bool {
+    let request = http::Request::get(format!("/openapi/v3/apis/{GROUP}/{VERSION}"));
+    let Ok(request) = request.body(Vec::new()) else {
+        return true;
+    };
+    let answer = tokio::time::timeout(SCHEMA_TIMEOUT, client.request::<Value>(request)).await;
+    match answer {
+        Ok(Ok(document)) => describes_generation(&document).unwrap_or(true),
+        _ => true,
+    }
+}
+
+/// Whether an `OpenAPI` document gives `FunctionConfig` the field; `None` if it does not describe it.
+fn describes_generation(document: &Value) -> Option<bool> {
+    let schemas = document.pointer("/components/schemas")?.as_object()?;
+    let schema = schemas.values().find(|schema| {
+        let kinds = schema["x-kubernetes-group-version-kind"].as_array();
+        kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"] == "FunctionConfig"))
+    })?;
+    let status = schema.pointer("/properties/status/properties")?;
+    Some(status.get(GENERATION).is_some())
 }
 
 /// Makes the patches in the order of their objects' changes, the newest of each only.

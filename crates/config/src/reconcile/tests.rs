@@ -17,7 +17,7 @@ fn binary_of(table: &Table) -> Option<String> {
     let name = |path: &std::path::Path| path.file_name().unwrap().to_str().unwrap().to_owned();
     table
         .executable(&image, None)
-        .map(|found| name(&found.path))
+        .map(|found| name(&found.executable.path))
 }
 
 async fn until(configuration: &Configuration, condition: impl Fn(&Table) -> bool) {
@@ -104,6 +104,78 @@ async fn only_our_two_fields_of_the_status_are_written() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn tags_that_are_no_constraints_are_named_and_the_others_apply() {
+    let fixture = Fixture::new().binaries(&["one"]);
+    let configuration = fixture.configuration();
+    let server = ApiServer::new();
+    server.put(
+        "o",
+        json!({
+            "image": "fn",
+            "binaryExecutor": {"path": "one", "tags": [">> 1", "~1"]},
+            "podExecutor": {"tags": ["*", "", "latest", "main"]},
+            "goExecutor": {"tags": ["nightly"]},
+        }),
+    );
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    server.until(|state| error_of(state, "o").is_some()).await;
+    assert_eq!(
+        error_of(&server.state(), "o").unwrap(),
+        "invalid BinaryExecutor tag constraints: tag \">> 1\" is not a valid semver constraint: \
+         \">>\" is not an operator; \
+         invalid GoExecutor tag constraints: tag \"nightly\" is not a valid semver constraint: \
+         improper constraint: nightly; \
+         invalid PodExecutor tag constraints: tag \"main\" is not a valid semver constraint: \
+         improper constraint: main"
+    );
+    assert_eq!(binary_of(&configuration.table()).as_deref(), Some("one"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_without_the_generation_gets_the_error_alone() {
+    let configuration = Fixture::new().configuration();
+    let server = ApiServer::new();
+    server.state().without_generation = true;
+    server.put("bad", binary("missing"));
+    server.put("good", json!({"image": "other", "podExecutor": {}}));
+    let follow = configuration.follow_objects(server.client(), "fns");
+    server.until(|state| error_of(state, "bad").is_some()).await;
+    assert_eq!(observed(&server.state(), "bad"), None);
+    assert_eq!(
+        server.state().patches.len(),
+        1,
+        "nothing is written where nothing is wrong"
+    );
+    drop(follow);
+    let listed = list_objects(server.client(), "fns").await.unwrap();
+    assert!(listed.iter().all(|object| object.observed.is_none()));
+}
+
+#[rstest]
+#[case("0s")]
+#[case("5ns")]
+#[tokio::test(start_paused = true)]
+async fn a_time_to_live_that_is_too_short_is_raised_and_told(#[case] time: &str) {
+    let configuration = Fixture::new().configuration();
+    let server = ApiServer::new();
+    let pods = json!({"tags": ["*"], "timeToLive": time});
+    server.put("o", json!({"image": "fn", "podExecutor": pods}));
+    server.touch("o", |object| {
+        object["metadata"]["annotations"] = json!({"fn.kpt.dev/min-pods": "2"});
+    });
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    server.until(|state| error_of(state, "o").is_some()).await;
+    assert_eq!(
+        error_of(&server.state(), "o").unwrap(),
+        format!("podExecutor.timeToLive: {time} is too short: 1s is used")
+    );
+    let image = ImageReference::qualified("fn:v1", DEFAULT_PREFIX).unwrap();
+    let settings = configuration.table().pod_settings(&image);
+    assert_eq!(settings.time_to_live, Some(crate::SHORTEST_TIME_TO_LIVE));
+    assert_eq!(settings.min_pods, Some(2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_younger_of_two_is_told_of_the_older_until_that_goes() {
     let fixture = Fixture::new().binaries(&["one", "two"]);
     let configuration = fixture.configuration();
@@ -152,6 +224,7 @@ async fn a_bad_field_is_told_and_the_others_hold(#[case] spec: Value, #[case] sa
     let server = ApiServer::new();
     let mut spec = spec;
     spec["image"] = json!("fn");
+    spec["podExecutor"]["tags"] = json!(["*"]);
     server.put("o", spec);
     let _follow = configuration.follow_objects(server.client(), "fns");
     server
@@ -368,13 +441,40 @@ async fn a_list_tells_what_the_runner_made_of_each_object() {
     server.put("good", binary("one"));
 
     let listed = list_objects(server.client(), "fns").await.unwrap();
-    let told: Vec<(bool, bool)> = listed
+    let told: Vec<(Option<bool>, bool)> = listed
         .iter()
         .map(|object| (object.observed, object.error.is_some()))
         .collect();
-    assert_eq!(told, [(true, true), (false, false)]);
+    assert_eq!(told, [(Some(true), true), (Some(false), false)]);
 
     server.refuse(Verb::List, 404);
     let error = list_objects(server.client(), "fns").await.unwrap_err();
     assert!(matches!(error, ListError::Unknown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_table_is_incomplete_until_the_first_list_or_a_lasting_refusal() {
+    let configuration = Fixture::new().binaries(&["one"]).configuration();
+    assert!(
+        configuration.completes_by(None).await,
+        "no objects are followed"
+    );
+
+    let server = ApiServer::new();
+    server.put("o", binary("one"));
+    server.refuse(Verb::List, 0);
+    let _follow = configuration.follow_objects(server.client(), "fns");
+    assert!(
+        !configuration.completes_by(None).await,
+        "the API server is away"
+    );
+    server.permit(Verb::List);
+    until(&configuration, |table| binary_of(table).is_some()).await;
+    assert!(configuration.completes_by(None).await);
+
+    let without_definitions = Fixture::new().configuration();
+    let server = ApiServer::new();
+    server.refuse(Verb::List, 404);
+    let _follow = without_definitions.follow_objects(server.client(), "fns");
+    assert!(without_definitions.completes_by(None).await);
 }

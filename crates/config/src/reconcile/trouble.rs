@@ -7,9 +7,11 @@ pub(super) fn is_lasting(error: &watcher::Error) -> bool {
     matches!(code(error), Some(403 | 404))
 }
 
-/// Whether this is how watches end when all is well: too old, or closed in the middle.
+/// Returns whether there is nothing to log: watches end like this when all is well (too old, closed
+/// in the middle), or the API server did not answer, which the client logs.
 pub(super) fn is_routine(error: &watcher::Error) -> bool {
-    code(error) == Some(410) || matches!(error, watcher::Error::WatchFailed(_))
+    let unanswered = code(error).is_none();
+    unanswered || code(error) == Some(410) || matches!(error, watcher::Error::WatchFailed(_))
 }
 
 /// The trouble and its remedy, in one line.

@@ -7,9 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use runner_core::{Digest, ImageReference};
+use runner_core::{Digest, ImageReference, TagConstraint};
 
-use super::{Executable, Function, Map, Pods, Table, binary, version};
+use super::{Executable, Function, Map, Statement, Table, WarmFunction, binary, version};
 use crate::{
     Declaration, PodSettings, Problem, Source,
     files::{ExecEntry, PodCacheEntry},
@@ -31,9 +31,9 @@ pub(crate) struct Inputs<'a> {
 /// Whether configured binaries are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binaries {
-    /// A missing one is a problem.
+    /// A missing binary is a problem.
     Check,
-    /// They are on another machine: nothing can be said of them.
+    /// Binaries are not looked at: they are on another machine, or the exec runtime is off.
     Trust,
 }
 
@@ -43,8 +43,6 @@ struct Builder<'a> {
     table: Table,
     /// What is wrong with each binary that was looked at: many images may share one.
     binaries: HashMap<PathBuf, Option<String>>,
-    /// Which texts are tags or digests: thousands of functions share a few.
-    versions: HashMap<String, bool>,
     check: Binaries,
 }
 
@@ -61,7 +59,6 @@ impl Table {
                 ..Self::default()
             },
             binaries: HashMap::new(),
-            versions: HashMap::new(),
             check: inputs.binaries,
         };
         let mut declarations = inputs.declarations;
@@ -95,34 +92,42 @@ impl Builder<'_> {
         if binary.is_none() && pod.is_none() {
             return;
         }
-        let path = binary
-            .as_ref()
-            .and_then(|binary| self.binary(&binary.path, source));
-        let bound = binary.as_ref().map_or(&[][..], |binary| &binary.tags);
-        let bound = self.versions(bound, source);
-        let warm = pod.as_ref().map_or(&[][..], |pod| &pod.tags);
-        let warm = self.versions(warm, source);
+        let binary = binary.as_ref().and_then(|binary| {
+            let path = self.binary(&binary.path, source)?;
+            let executable = Arc::new(Executable {
+                path,
+                standby: binary.standby,
+                source: source.clone(),
+            });
+            Some((executable, Arc::new(binary.tags.clone())))
+        });
+        let pods = pod.as_ref().map(|pod| {
+            let settings = PodSettings {
+                source: Some(source.clone()),
+                ..pod.settings.clone()
+            };
+            (settings, Arc::new(pod.tags.clone()))
+        });
         for repository in self.repositories(declaration) {
             if !self.own(&repository, source) {
                 continue;
             }
-            if let Some(path) = &path {
-                for version in &bound {
-                    let image = at_version(&repository, version);
-                    self.insert_binary(&image, version, path, source);
-                }
+            if let Some((_, tags)) = &pods {
+                let fixed = tags.fixed().map(|tag| WarmFunction {
+                    image: at_version(&repository, tag),
+                    tag: None,
+                });
+                let moving = tags.moving().map(|constraint| WarmFunction {
+                    image: repository.clone(),
+                    tag: Some(constraint),
+                });
+                self.table.warm.extend(fixed.chain(moving));
             }
-            if let Some(pod) = pod {
-                self.table
-                    .warm
-                    .extend(warm.iter().map(|version| at_version(&repository, version)));
-                let settings = PodSettings {
-                    source: Some(source.clone()),
-                    ..pod.settings.clone()
-                };
-                let warm = warm.iter().map(|&version| version.to_owned()).collect();
-                self.function(&repository).pods = Some(Pods { settings, warm });
-            }
+            self.function(&repository).object = Some(Statement {
+                source: source.clone(),
+                binary: binary.clone(),
+                pods: pods.clone(),
+            });
         }
     }
 
@@ -168,32 +173,13 @@ impl Builder<'_> {
 
     /// Whether the object may speak for the repository: the older one does.
     fn own(&mut self, repository: &ImageReference, source: &Source) -> bool {
-        let owner = &mut self.function(repository).owner;
-        let Some(older) = owner else {
-            *owner = Some(source.clone());
+        let Some(older) = self.function(repository).object.as_ref() else {
             return true;
         };
+        let older = &older.source;
         let message = format!("{repository} is already configured by the older {older}");
         self.table.problems.push(Problem::error(source, message));
         false
-    }
-
-    /// The versions among an object's tags; what is none is a problem.
-    fn versions<'t>(&mut self, tags: &'t [String], source: &Source) -> Vec<&'t str> {
-        let mut versions = Vec::with_capacity(tags.len());
-        for tag in tags {
-            let good = match self.versions.get(tag) {
-                Some(good) => *good,
-                None => *self.versions.entry(tag.clone()).or_insert(is_version(tag)),
-            };
-            if good {
-                versions.push(tag.as_str());
-            } else {
-                let message = format!("{tag:?} is not a tag");
-                self.table.problems.push(Problem::error(source, message));
-            }
-        }
-        versions
     }
 
     fn exec_entry(&mut self, entry: &ExecEntry) {
@@ -206,7 +192,12 @@ impl Builder<'_> {
         let Some(version) = version(&entry.image) else {
             return;
         };
-        self.insert_binary(&entry.image, version, &path, &entry.source);
+        let executable = Executable {
+            path,
+            standby: entry.standby,
+            source: entry.source.clone(),
+        };
+        self.insert_binary(&entry.image, version, executable);
     }
 
     fn pod_cache_entry(&mut self, entry: &PodCacheEntry) {
@@ -222,7 +213,7 @@ impl Builder<'_> {
         let repository = &entry.image;
         if self
             .function(repository)
-            .pods_by_version
+            .pods
             .insert(version, entry.settings.clone())
             .is_err()
         {
@@ -230,41 +221,34 @@ impl Builder<'_> {
             self.table.problems.push(Problem::warning(source, message));
             return;
         }
-        self.table.warm.push(entry.image.clone());
+        self.table.warm.push(WarmFunction {
+            image: entry.image.clone(),
+            tag: None,
+        });
     }
 
     /// Whether an object speaks for the image, so that the file's line has no effect.
     fn overridden(&mut self, image: &ImageReference, line: &Source) -> bool {
-        let owner = self
-            .table
-            .function(image)
-            .and_then(|function| function.owner.as_ref());
-        let Some(object) = owner else { return false };
-        let message = format!("{image} is overridden by {object}");
+        let function = self.table.function(image);
+        let Some(object) = function.and_then(|function| function.object.as_ref()) else {
+            return false;
+        };
+        let message = format!("{image} is overridden by {}", object.source);
         self.table.problems.push(Problem::warning(line, message));
         true
     }
 
-    fn insert_binary(
-        &mut self,
-        image: &ImageReference,
-        version: &str,
-        path: &Path,
-        source: &Source,
-    ) {
-        let executable = Arc::new(Executable {
-            path: path.to_owned(),
-            image: image.to_string(),
-            source: source.clone(),
-        });
-        if let Err(first) = self.function(image).binaries.insert(version, executable) {
+    fn insert_binary(&mut self, image: &ImageReference, version: &str, executable: Executable) {
+        let source = executable.source.clone();
+        let binaries = &mut self.function(image).binaries;
+        if let Err(first) = binaries.insert(version, Arc::new(executable)) {
             let message = format!("{image} is listed twice: {} is used", first.source);
-            self.table.problems.push(Problem::warning(source, message));
+            self.table.problems.push(Problem::warning(&source, message));
         }
     }
 
-    /// The binary's path. One that is missing stays in the table, so that an evaluation says what
-    /// is wrong rather than that nobody knows the function.
+    /// Returns the binary's path. A missing binary stays in the table: it may come, and until then
+    /// an evaluation that no other runtime takes says what is wrong.
     fn binary(&mut self, path: &str, source: &Source) -> Option<PathBuf> {
         let path = match binary::resolve(self.functions_dir, path) {
             Ok(path) => path,
@@ -324,16 +308,14 @@ fn at_version(repository: &ImageReference, tag: &str) -> ImageReference {
     }
 }
 
-fn is_version(tag: &str) -> bool {
-    Digest::parse(tag).is_ok() || format!("x:{tag}").parse::<ImageReference>().is_ok()
-}
-
-/// By name, then tags before digests.
-fn order(image: &ImageReference) -> (&str, &str, Option<&str>, Option<&str>) {
+/// By name, then tags before digests, then by constraint.
+fn order(function: &WarmFunction) -> impl Ord + '_ {
+    let image = &function.image;
     (
         image.registry(),
         image.repository(),
         image.digest().map(Digest::as_str),
         image.tag(),
+        function.tag.as_ref().map(TagConstraint::as_str),
     )
 }

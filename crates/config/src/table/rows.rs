@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use runner_core::TagList;
+
 use super::{Function, Table};
 use crate::{PodSettings, Source};
 
@@ -10,7 +12,8 @@ use crate::{PodSettings, Source};
 pub struct Row {
     /// `registry/repository`, as requests name it.
     pub image: String,
-    /// The tags or digests it is about; none: all of them.
+    /// Tags, tag constraints and digests that the row is about. None for the pods of an object that
+    /// lists none: then only its template overrides have an effect.
     pub versions: Vec<String>,
     /// What runs.
     pub runtime: Runtime,
@@ -25,13 +28,13 @@ pub enum Runtime {
     Exec {
         /// The binary.
         path: PathBuf,
+        /// Whether processes of it may be started before their input arrives.
+        standby: bool,
     },
     /// In pods.
     Pod {
-        /// How they are kept.
+        /// How the pods are kept. Template overrides apply to every version of the image.
         settings: PodSettings,
-        /// Which tags are kept warm.
-        warm: Vec<String>,
     },
 }
 
@@ -63,37 +66,41 @@ impl Table {
 impl Function {
     fn rows(&self, image: &str) -> Vec<Row> {
         let mut by_binary: BTreeMap<_, Vec<String>> = BTreeMap::new();
-        for (version, executable) in &self.binaries.0 {
+        for (version, binary) in &self.binaries.0 {
             by_binary
-                .entry((&executable.path, &executable.source))
+                .entry((&binary.path, &binary.source, binary.standby))
                 .or_default()
                 .push(version.to_string());
         }
-        let exec = by_binary.into_iter().map(|((path, source), versions)| Row {
-            image: image.to_owned(),
-            versions,
-            runtime: Runtime::Exec { path: path.clone() },
-            source: Some(source.clone()),
-        });
-        let pods = self
-            .pods
-            .iter()
-            .map(|pods| (Vec::new(), &pods.settings, pods.warm.clone()));
-        let by_version = self.pods_by_version.0.iter().map(|(version, settings)| {
-            (
-                vec![version.to_string()],
-                settings,
-                vec![version.to_string()],
-            )
-        });
+        let texts = |tags: &TagList| tags.texts().map(str::to_owned).collect();
+        let object = self.object.as_ref();
+        if let Some((binary, tags)) = object.and_then(|object| object.binary.as_ref()) {
+            let key = (&binary.path, &binary.source, binary.standby);
+            by_binary.insert(key, texts(tags));
+        }
+        let exec = by_binary
+            .into_iter()
+            .map(|((path, source, standby), versions)| Row {
+                image: image.to_owned(),
+                versions,
+                runtime: Runtime::Exec {
+                    path: path.clone(),
+                    standby,
+                },
+                source: Some(source.clone()),
+            });
+        let pods = object.and_then(|object| object.pods.as_ref());
+        let pods = pods.map(|(settings, tags)| (texts(tags), settings));
+        let listed = self.pods.0.iter();
+        let listed = listed.map(|(version, settings)| (vec![version.to_string()], settings));
         let pods = pods
-            .chain(by_version)
-            .map(|(versions, settings, warm)| Row {
+            .into_iter()
+            .chain(listed)
+            .map(|(versions, settings)| Row {
                 image: image.to_owned(),
                 versions,
                 runtime: Runtime::Pod {
                     settings: settings.clone(),
-                    warm,
                 },
                 source: settings.source.clone(),
             });

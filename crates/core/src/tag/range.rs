@@ -57,17 +57,17 @@ impl Operator {
 // === impl Partial ===
 
 impl Partial {
+    /// Parses `1`, `v0.4`, `0.4.x`, `0.4-rc.1` or `0.4.1-rc.1+build`; build metadata is dropped.
+    ///
+    /// # Errors
+    /// If the word is no such version: the reason, to be read after the quoted word.
     pub(super) fn parse(word: &str) -> Result<Self, String> {
-        let text = word.strip_prefix('v').unwrap_or(word);
-        if let Ok(version) = Version::parse(text) {
-            let numbers = vec![version.major, version.minor, version.patch];
-            return Ok(Self {
-                numbers,
-                pre: version.pre,
-                wildcard: false,
-            });
-        }
         let not_a_version = || "is not a version such as 1, 0.4, v0.4.x or 0.4.1-rc.1".to_owned();
+        let text = word.strip_prefix('v').unwrap_or(word);
+        let (text, build) = cut_suffix(text, '+').ok_or_else(not_a_version)?;
+        let (text, pre) = cut_suffix(text, '-').ok_or_else(not_a_version)?;
+        BuildMetadata::new(build).map_err(|_| not_a_version())?;
+        let pre = Prerelease::new(pre).map_err(|_| not_a_version())?;
         let mut numbers = Vec::new();
         let mut wildcard = false;
         for (place, part) in text.split('.').enumerate() {
@@ -87,7 +87,7 @@ impl Partial {
         }
         Ok(Self {
             numbers,
-            pre: Prerelease::EMPTY,
+            pre,
             wildcard,
         })
     }
@@ -97,7 +97,8 @@ impl Partial {
         self.wildcard
     }
 
-    fn is_full(&self) -> bool {
+    /// Whether major, minor and patch are all given.
+    pub(super) fn is_full(&self) -> bool {
         self.numbers.len() == 3
     }
 
@@ -105,8 +106,8 @@ impl Partial {
         self.numbers.get(place).copied().unwrap_or(0)
     }
 
-    /// The lowest version it can mean.
-    fn lowest(&self) -> Version {
+    /// Returns the version with 0 for the parts that are missing.
+    pub(super) fn lowest(&self) -> Version {
         Version {
             major: self.number(0),
             minor: self.number(1),
@@ -116,7 +117,7 @@ impl Partial {
         }
     }
 
-    /// The first version after all that share its parts up to this place.
+    /// Returns the lowest version, a pre-release, above all that share the parts up to this place.
     fn after(&self, place: usize) -> Result<Version, String> {
         let next = self.number(place).checked_add(1).ok_or_else(too_large)?;
         let mut numbers = [0; 3];
@@ -125,7 +126,10 @@ impl Partial {
         }
         numbers[place] = next;
         let [major, minor, patch] = numbers;
-        Ok(Version::new(major, minor, patch))
+        Ok(Version {
+            pre: Prerelease::new("0").unwrap_or(Prerelease::EMPTY),
+            ..Version::new(major, minor, patch)
+        })
     }
 }
 
@@ -142,19 +146,22 @@ impl Range {
             inside: true,
             names_pre_release,
         };
-        let Some(last) = version.numbers.len().checked_sub(1) else {
-            return match operator {
-                Operator::NotEqual | Operator::Greater | Operator::Less => {
-                    Err("admits no version".to_owned())
-                }
-                _ => Ok(range(Unbounded, Unbounded)),
-            };
-        };
         let lowest = version.lowest();
         let from = Included(lowest.clone());
+        let Some(last) = version.numbers.len().checked_sub(1) else {
+            return Ok(match operator {
+                Operator::NotEqual => Self {
+                    inside: false,
+                    ..range(from.clone(), from)
+                },
+                Operator::Greater => range(Excluded(lowest), Unbounded),
+                Operator::Less => range(Unbounded, Excluded(lowest)),
+                _ => range(Unbounded, Unbounded),
+            });
+        };
         Ok(match operator {
             Operator::Equal if version.is_full() => range(from.clone(), from),
-            Operator::Equal => range(from, below(version.after(last)?)),
+            Operator::Equal => range(from, Excluded(version.after(last)?)),
             Operator::NotEqual => Self {
                 inside: false,
                 ..Self::new(Operator::Equal, version)?
@@ -162,14 +169,15 @@ impl Range {
             Operator::Greater if version.is_full() => range(Excluded(lowest), Unbounded),
             Operator::Greater => range(Included(version.after(last)?), Unbounded),
             Operator::GreaterOrEqual => range(from, Unbounded),
-            Operator::Less if names_pre_release => range(Unbounded, Excluded(lowest)),
-            Operator::Less => range(Unbounded, below(lowest)),
+            Operator::Less => range(Unbounded, Excluded(lowest)),
             Operator::LessOrEqual if version.is_full() => range(Unbounded, from),
-            Operator::LessOrEqual => range(Unbounded, below(version.after(last)?)),
-            Operator::Tilde => range(from, below(version.after(last.min(1))?)),
+            Operator::LessOrEqual => range(Unbounded, Excluded(version.after(last)?)),
+            // The library that Porch uses reads ~0.0.0 as "any version".
+            Operator::Tilde if version.numbers == [0, 0, 0] => range(from, Unbounded),
+            Operator::Tilde => range(from, Excluded(version.after(last.min(1))?)),
             Operator::Caret => {
                 let breaking = version.numbers.iter().position(|number| *number > 0);
-                range(from, below(version.after(breaking.unwrap_or(last))?))
+                range(from, Excluded(version.after(breaking.unwrap_or(last))?))
             }
         })
     }
@@ -189,13 +197,13 @@ impl Range {
     }
 }
 
-/// Below a version *and* its pre-releases: who asks for `<0.5.0` does not expect `0.5.0-rc.1`.
-fn below(version: Version) -> Bound<Version> {
-    let lowest = Prerelease::new("0").unwrap_or(Prerelease::EMPTY);
-    Bound::Excluded(Version {
-        pre: lowest,
-        ..version
-    })
+/// Splits a text at a mark; `None` if nothing follows the mark.
+fn cut_suffix(text: &str, mark: char) -> Option<(&str, &str)> {
+    match text.split_once(mark) {
+        Some((_, "")) => None,
+        Some(parts) => Some(parts),
+        None => Some((text, "")),
+    }
 }
 
 fn too_large() -> String {

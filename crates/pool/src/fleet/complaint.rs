@@ -49,16 +49,16 @@ impl Fleet {
             .with("starting_pod_ms", waited.starting.as_millis().to_string())
     }
 
-    pub(crate) fn pod_lost(&self, pod: &str, detail: &str, retried: bool) -> EvaluationError {
-        let twice = if retried {
-            ", the second one for this request"
-        } else {
-            ""
+    pub(crate) fn pod_lost(&self, pod: &str, detail: &str, retries: u32) -> EvaluationError {
+        let again = match retries {
+            0 => String::new(),
+            1 => ", the second one for this request".to_owned(),
+            more => format!(", the last of {} for this request", more.saturating_add(1)),
         };
         self.complaint(
             Reason::PodLost,
             format!(
-                "pod {pod} was lost while it ran function \"{}\"{twice}: {detail}",
+                "pod {pod} did not answer for function \"{}\"{again}: {detail}",
                 self.function
             ),
         )

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Census, Fleet, Life, Parting, PodKey};
+use super::{Census, Fleet, Life, Parting, Pod, PodKey};
 use crate::{
-    Action, Delete, Extension, Leave, Time,
+    Action, Delete, Extension, Leave, Time, Uid,
     agenda::Due,
     ledger::{Ledger, Step},
 };
@@ -32,7 +32,10 @@ impl Fleet {
         let limit = match pod.life {
             Life::Creating | Life::Starting => Some(pod.since + limits.ready_timeout),
             Life::Suspect => Some(pod.since + limits.probe_timeout),
-            _ if !pod.in_flight.is_empty() => Some(step.now + limits.step(self.settings().ttl)),
+            _ if !pod.in_flight.is_empty() || pod.overlong => {
+                Some(step.now + limits.step(self.settings().time_to_live()))
+            }
+            _ if self.is_kept(at) => Some(self.renewal(at, step)),
             _ => None,
         };
         let next = leaves.map(|(when, _)| when).into_iter().chain(limit).min();
@@ -54,9 +57,14 @@ impl Fleet {
                 .iter()
                 .all(|pod| pod.current && pod.parting == Parting::No);
         if !plain {
-            for at in 0..self.pods.len() {
-                self.plan(at, step);
-            }
+            self.plan_all(step);
+        }
+    }
+
+    /// Decides about all pods.
+    pub(crate) fn plan_all(&mut self, step: &mut Step<'_>) {
+        for at in 0..self.pods.len() {
+            self.plan(at, step);
         }
     }
 
@@ -83,7 +91,8 @@ impl Fleet {
                 self.abandon(at, Leave::Lost, "it does not answer", step);
             }
             _ => {
-                if !pod.in_flight.is_empty() {
+                let used = !pod.in_flight.is_empty() || pod.overlong;
+                if used || (self.is_kept(at) && self.renewal(at, step) <= now) {
                     self.note_if_behind(at, step);
                 }
                 self.plan(at, step);
@@ -126,14 +135,16 @@ impl Fleet {
             return None;
         }
         let settings = self.settings();
-        let quiet = ledger.limits.quiet(settings.ttl);
+        let quiet = ledger.limits.quiet(settings.time_to_live());
         let unused_by_others = pod
             .foreign_use
             .map_or(not_before, |used| (used + quiet).max(not_before));
         let unused_here = pod.last_used.unwrap_or_default();
         let early = if let Life::Abandoned(why) = pod.life {
             Some((unused_by_others, why))
-        } else if pod.superseded && census.open > 0 {
+        } else if pod.superseded && (census.open > 0 || pod.last_used.is_none()) {
+            // What this process used stays until its successor is ready; what it never used has
+            // no successor to wait for.
             Some((unused_by_others, Leave::OldTemplate))
         } else if self.superseded && !pod.is_starting() {
             Some((unused_by_others.max(unused_here + quiet), Leave::OldDigest))
@@ -145,25 +156,48 @@ impl Fleet {
         if pod.current && matches!(pod.life, Life::Creating | Life::Starting | Life::Suspect) {
             return early;
         }
-        // What this process wrote holds even before the watch shows it.
-        let kept = pod.reclaim_after.max(pod.asked.map(|(value, _)| value));
-        let kept = kept.unwrap_or(pod.born + settings.ttl);
+        if self.is_kept(at) {
+            return early;
+        }
+        let kept = pod.promised().unwrap_or(pod.born + settings.time_to_live());
         let used = pod
             .last_used
-            .map_or(kept, |used| (used + settings.ttl).max(kept));
+            .map_or(kept, |used| (used + settings.time_to_live()).max(kept));
         let idle = (used.max(unused_by_others), Leave::Idle);
         Some(early.map_or(idle, |early| if early.0 <= idle.0 { early } else { idle }))
     }
 
-    /// Whether the pod's slot is beyond the maximum, counting live ones from the lowest. Every
-    /// replica comes to the same answer.
+    /// Whether the pod's slot is beyond the maximum.
     fn is_surplus(&self, at: usize) -> bool {
+        self.pods[at].is_live() && self.live_before(at) >= self.settings().pods()
+    }
+
+    /// Whether the pod is one of those that a warm function keeps, used or not.
+    fn is_kept(&self, at: usize) -> bool {
+        let kept = self.kept();
+        kept > 0 && self.pods[at].is_live() && self.live_before(at) < kept
+    }
+
+    /// Number of live pods in lower slots. Every replica comes to the same answer.
+    fn live_before(&self, at: usize) -> usize {
+        let rank = self.pods[at].rank();
+        let before = |other: &&Pod| other.is_live() && other.rank() < rank;
+        self.pods.iter().filter(before).count()
+    }
+
+    /// When `reclaim-after` of a pod that is kept is to be written again: at half its time, so
+    /// that other replicas and other runners find it in the future.
+    fn renewal(&self, at: usize, step: &Step<'_>) -> Time {
+        let ttl = self.settings().time_to_live();
         let pod = &self.pods[at];
-        let before = self
-            .pods
-            .iter()
-            .filter(|other| other.is_live() && other.rank() < pod.rank());
-        pod.is_live() && before.count() >= self.settings().pods()
+        let left = pod.promised().unwrap_or_default().since(step.now);
+        let again = step.ledger.limits.step(ttl);
+        if pod.noted {
+            return step.now + again;
+        }
+        let due = step.now + left.saturating_sub(ttl / 2);
+        // Written lately: the watch shows it soon, or the write is reported as failed.
+        pod.asked.map_or(due, |(_, when)| due.max(when + again))
     }
 
     fn delete(&mut self, at: usize, why: Leave, step: &mut Step<'_>) {
@@ -195,13 +229,22 @@ impl Fleet {
         step.ledger
             .agenda
             .clear(&mut pod.wake, Due::Pod(self.id, pod.key));
-        step.ledger.names.remove(&pod.name);
+        if let Some(uid) = pod.uid.take() {
+            step.ledger.predecessors.note(&pod.slot, uid);
+        }
+        for name in [&pod.name, &pod.slot] {
+            let taken = |other: &Pod| other.name == *name || other.slot == *name;
+            let ours = step.ledger.names.get(name) == Some(&self.id);
+            if ours && !self.pods.iter().any(taken) {
+                step.ledger.names.remove(name);
+            }
+        }
     }
 
     /// Notes that a pod is used.
     pub(crate) fn touch(&mut self, at: usize, step: &mut Step<'_>) {
         self.note_if_behind(at, step);
-        let again = step.now + step.ledger.limits.step(self.settings().ttl);
+        let again = step.now + step.ledger.limits.step(self.settings().time_to_live());
         let pod = &mut self.pods[at];
         pod.last_used = Some(step.now);
         // A call may outlast the TTL: others must see in time that the pod is used.
@@ -213,11 +256,10 @@ impl Fleet {
     /// Takes back what was promised under a longer TTL. That is written down, as an extension is:
     /// other replicas keep a pod for as long as the annotation says, and may extend it again.
     pub(crate) fn curtail(&mut self, step: &mut Step<'_>) {
-        let latest = (step.now + self.settings().ttl).to_next_second();
+        let latest = (step.now + self.settings().time_to_live()).to_next_second();
         for at in 0..self.pods.len() {
             let pod = &mut self.pods[at];
-            let promised = pod.reclaim_after.max(pod.asked.map(|(value, _)| value));
-            pod.overlong = promised > Some(latest);
+            pod.overlong = pod.promised() > Some(latest);
             if pod.overlong {
                 self.note_if_behind(at, step);
             }
@@ -225,7 +267,7 @@ impl Fleet {
     }
 
     fn note_if_behind(&mut self, at: usize, step: &mut Step<'_>) {
-        let (now, ttl) = (step.now, self.settings().ttl);
+        let (now, ttl) = (step.now, self.settings().time_to_live());
         let behind = step.ledger.limits.step(ttl);
         let pod = &mut self.pods[at];
         // What was written counts for a while even if the watch does not show it: the write may
@@ -244,11 +286,13 @@ impl Fleet {
 
     /// The extension noted for a pod, if it is still there and it still helps.
     pub(crate) fn extension(&mut self, key: PodKey, now: Time) -> Option<Extension> {
-        let ttl = self.settings().ttl;
-        let pod = self.pods.iter_mut().find(|pod| pod.key == key)?;
+        let ttl = self.settings().time_to_live();
+        let at = self.index(key)?;
+        let kept = self.is_kept(at);
+        let pod = &mut self.pods[at];
         pod.noted = false;
         // A shortened TTL counts from now on, whenever the pod was used.
-        let used = if pod.in_flight.is_empty() && !pod.overlong {
+        let used = if pod.in_flight.is_empty() && !pod.overlong && !kept {
             pod.last_used?
         } else {
             now
@@ -268,5 +312,20 @@ impl Fleet {
             uid,
             reclaim_after,
         })
+    }
+
+    /// A pod's `reclaim-after` could not be written: it is what it was, and written again later.
+    pub(crate) fn extend_failed(&mut self, uid: &Uid, step: &mut Step<'_>) {
+        let Some(at) = self.pods.iter().position(|pod| pod.is_uid(uid)) else {
+            return;
+        };
+        let retry = step.now + step.ledger.limits.retry_backoff.1;
+        let pod = &mut self.pods[at];
+        if let Some((value, _)) = pod.asked.take() {
+            // Nothing but the write that failed takes back what was promised under a longer TTL.
+            pod.overlong |= pod.reclaim_after > Some(value);
+        }
+        let due = Due::Pod(self.id, pod.key);
+        step.ledger.agenda.no_later(&mut pod.wake, retry, due);
     }
 }

@@ -12,6 +12,8 @@ pub(crate) struct PodKey(pub(crate) u64);
 pub(crate) struct Pod {
     pub(crate) key: PodKey,
     pub(crate) name: PodName,
+    /// Name of the slot the pod fills: its label and the name of its service.
+    pub(crate) slot: PodName,
     /// Unknown until the API server answered, the watch shows the pod, or it announces itself.
     pub(crate) uid: Option<Uid>,
     pub(crate) resource_version: Option<Arc<str>>,
@@ -86,10 +88,17 @@ pub(crate) enum Parting {
 // === impl Pod ===
 
 impl Pod {
-    pub(crate) fn new(key: PodKey, name: PodName, template: TemplateVersion, now: Time) -> Self {
+    pub(crate) fn new(
+        key: PodKey,
+        name: PodName,
+        slot: PodName,
+        template: TemplateVersion,
+        now: Time,
+    ) -> Self {
         Self {
             key,
             name,
+            slot,
             uid: None,
             resource_version: None,
             template,
@@ -115,6 +124,11 @@ impl Pod {
             overlong: false,
             wake: None,
         }
+    }
+
+    /// What `reclaim-after` promises. What this process wrote holds before the watch shows it.
+    pub(crate) fn promised(&self) -> Option<Time> {
+        self.reclaim_after.max(self.asked.map(|(value, _)| value))
     }
 
     /// Whether it counts against the function's maximum. One whose deletion is merely asked for
@@ -158,7 +172,8 @@ impl Pod {
     }
 
     /// The order in which surplus pods stay: lower slots first, the same for every replica.
-    pub(crate) fn rank(&self) -> (usize, &str) {
-        (self.name.as_str().len(), self.name.as_str())
+    pub(crate) fn rank(&self) -> (usize, &str, &str) {
+        let slot = self.slot.as_str();
+        (slot.len(), slot, self.name.as_str())
     }
 }

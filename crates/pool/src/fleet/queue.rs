@@ -23,7 +23,7 @@ impl Fleet {
             arrived: now,
             deadline: request.deadline,
             place: Place::Queued(0),
-            retried: false,
+            retries: 0,
             unready_mark: self.unready(now),
             lost: Duration::ZERO,
         };
@@ -108,7 +108,7 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// Takes a request back from a lost pod: once more to the head of the queue, if it may.
+    /// Takes a request back from a lost pod: to the head of the queue again, as often as it may.
     pub(crate) fn come_back(
         &mut self,
         request: RequestId,
@@ -124,15 +124,15 @@ impl Fleet {
             held.lost += now.since(since);
         }
         let in_time = held.deadline.is_none_or(|deadline| now < deadline);
-        if step.ledger.limits.retry_lost && !held.retried && in_time {
-            held.retried = true;
+        if held.retries < step.ledger.limits.max_retries && in_time {
+            held.retries += 1;
             let first = self
                 .queue
                 .first_key_value()
                 .map_or(0, |(place, _)| place - 1);
             self.enqueue(request, first, step);
         } else {
-            let error = self.pod_lost(pod, detail, held.retried);
+            let error = self.pod_lost(pod, detail, held.retries);
             step.reject(request, error);
         }
     }
@@ -202,7 +202,7 @@ impl Fleet {
             name: pod.name.clone(),
             pod: uid,
             waited,
-            retry: held.retried,
+            retry: held.retries > 0,
         }));
         step.ledger.requests.insert(request, held);
         self.cursor = at + 1;

@@ -7,11 +7,11 @@ use runner_core::EvaluationError;
 use super::{Fleet, Life, Parting, Pod};
 use crate::{
     Action, Attempt, Create, Leave, PodName, StartFailure, Uid, agenda::Due, ledger::Step,
-    slot_name,
+    pod_name, slot_name,
 };
 
 impl Fleet {
-    /// Starts pods for requests that wait, or one where one is wanted anyhow.
+    /// Starts pods for requests that wait, or one where more are wanted anyhow.
     pub(crate) fn scale(&mut self, step: &mut Step<'_>) {
         let census = self.census();
         if census.open > 0 {
@@ -28,10 +28,11 @@ impl Fleet {
                 .div_ceil(settings.waitlist())
                 .min(settings.pods()),
         };
-        let unasked = needed == 0
-            && self.wants_one
-            && census.live == 0
-            && !self.superseded
+        let wanted = usize::from(self.wants_one && !self.superseded).max(self.kept());
+        // One after the other: nobody waits for these.
+        let unasked = needed <= census.live
+            && census.live < wanted
+            && census.starting == 0
             && !step.ledger.draining;
         if needed <= census.live && !unasked {
             return;
@@ -48,32 +49,41 @@ impl Fleet {
             return;
         }
         if unasked {
+            if let Some(later) = self.backoff.unasked_after(step.now) {
+                step.ledger
+                    .agenda
+                    .no_later(&mut self.wake, later, Due::Fleet(self.id));
+                return;
+            }
             let limit = step.ledger.limits.max_background_starts;
             if !step.ledger.background.enter(self.id, limit) {
                 return;
             }
             self.in_background = true;
         }
-        for _ in census.live..needed.max(usize::from(unasked)) {
+        let more = if unasked { 1 } else { needed - census.live };
+        for _ in 0..more {
             self.create(step);
         }
     }
 
     fn create(&mut self, step: &mut Step<'_>) {
-        let mut slot = 1;
-        let name = loop {
-            let name = slot_name(self.function.image(), slot);
-            if !step.ledger.names.contains_key(&name) {
-                break name;
+        let mut number = 1;
+        let slot = loop {
+            let slot = slot_name(self.function.image(), number);
+            if !step.ledger.names.contains_key(&slot) {
+                break slot;
             }
-            slot += 1;
+            number += 1;
         };
-        let (now, ttl) = (step.now, self.settings().ttl);
+        let name = pod_name(&slot, step.ledger.predecessors.last_in(&slot));
+        let (now, ttl) = (step.now, self.settings().time_to_live());
         let reclaim_after = (now + ttl).to_next_second();
         let attempt = step.ledger.new_attempt();
         let mut pod = Pod::new(
             step.ledger.new_pod(),
             name.clone(),
+            slot.clone(),
             self.template(step),
             now,
         );
@@ -81,9 +91,11 @@ impl Fleet {
         pod.last_used = Some(now);
         pod.asked = Some((reclaim_after, now));
         step.ledger.names.insert(name.clone(), self.id);
+        step.ledger.names.insert(slot.clone(), self.id);
         step.ledger.counters.created += 1;
         step.out.push(Action::Create(Create {
             name,
+            slot,
             attempt,
             function: Arc::clone(&self.function),
             template: pod.template.clone(),
@@ -261,7 +273,7 @@ impl Fleet {
     /// its successor is not started at once. Requests keep waiting: theirs is a lost pod.
     pub(crate) fn lost_before_use(&mut self, at: usize, detail: &str, step: &mut Step<'_>) {
         if self.pods[at].served == 0 {
-            let error = self.pod_lost(self.pods[at].name.as_str(), detail, false);
+            let error = self.pod_lost(self.pods[at].name.as_str(), detail, 0);
             self.back_off(true, error, step);
         }
     }

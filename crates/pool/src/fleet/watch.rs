@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Fleet, Life, Parting, Pod};
-use crate::{Leave, Observed, PodFailure, PodName, PodPhase, Uid, ledger::Step};
+use crate::{Leave, Observed, PodFailure, PodPhase, Uid, ledger::Step};
 
 impl Fleet {
     /// A pod this fleet did not know: another replica's, or an earlier process's.
@@ -12,15 +12,20 @@ impl Fleet {
         let mut pod = Pod::new(
             step.ledger.new_pod(),
             seen.name.clone(),
+            seen.slot.clone(),
             seen.template.clone(),
             step.now,
         );
         pod.uid = Some(seen.uid.clone());
         pod.life = Life::Starting;
-        pod.current = pod.template == version;
+        pod.current = pod.template.serves_for(&version);
         pod.superseded = pod.template.is_older_than(&version);
         pod.foreign_use = Some(step.now);
         step.ledger.names.insert(seen.name.clone(), self.id);
+        step.ledger
+            .names
+            .entry(seen.slot.clone())
+            .or_insert(self.id);
         step.ledger.counters.adopted += 1;
         self.pods.push(pod);
         self.observe(self.pods.len() - 1, seen, step);
@@ -53,7 +58,7 @@ impl Fleet {
         }
         pod.resource_version = Some(seen.resource_version);
         if pod.template != seen.template {
-            pod.current = seen.template == version;
+            pod.current = seen.template.serves_for(&version);
             pod.superseded = seen.template.is_older_than(&version);
             pod.template = seen.template;
         }
@@ -63,7 +68,8 @@ impl Fleet {
         match seen.phase {
             PodPhase::Starting(waits_for) => self.seen_unready(at, waits_for, step),
             PodPhase::Ready => self.seen_ready(at, step),
-            PodPhase::Failed(failure) => self.seen_failed(at, &failure, step),
+            PodPhase::Failed(failure) => self.seen_failed(at, &failure, true, step),
+            PodPhase::FailedAvoidably(failure) => self.seen_failed(at, &failure, false, step),
             PodPhase::Deleting => pod.parting = Parting::Seen,
         }
         self.plan(at, step);
@@ -95,7 +101,14 @@ impl Fleet {
         }
     }
 
-    fn seen_failed(&mut self, at: usize, failure: &PodFailure, step: &mut Step<'_>) {
+    /// `concerns_next`: whether the next pod is expected to fail in the same way.
+    fn seen_failed(
+        &mut self,
+        at: usize,
+        failure: &PodFailure,
+        concerns_next: bool,
+        step: &mut Step<'_>,
+    ) {
         let was = self.pods[at].life;
         if was == Life::Failed {
             return;
@@ -106,7 +119,7 @@ impl Fleet {
             Life::Creating | Life::Starting => {
                 let error = self.pod_failed(&self.pods[at], failure);
                 // Another template's failure says nothing about the pods to come.
-                if self.pods[at].current {
+                if self.pods[at].current && concerns_next {
                     self.back_off(false, error, step);
                 }
             }
@@ -132,21 +145,23 @@ impl Fleet {
     }
 
     /// Another pod has the name of one that was merely asked for: the slot is taken.
-    pub(crate) fn withdraw(&mut self, at: usize, taken: &PodName, step: &mut Step<'_>) {
+    pub(crate) fn withdraw(&mut self, at: usize, taken: &Observed, step: &mut Step<'_>) {
         self.remove(at, step);
         self.settle_beside(taken, step);
     }
 
     /// Another pod has the name of one that was there: it must be gone.
-    pub(crate) fn displace(&mut self, at: usize, taken: &PodName, step: &mut Step<'_>) {
+    pub(crate) fn displace(&mut self, at: usize, taken: &Observed, step: &mut Step<'_>) {
         self.take_back(at, "it was replaced", step);
         self.remove(at, step);
         self.settle_beside(taken, step);
     }
 
-    /// Settles while a name is kept for the pod that turned out to have it.
-    fn settle_beside(&mut self, taken: &PodName, step: &mut Step<'_>) {
-        step.ledger.names.insert(taken.clone(), self.id);
+    /// Settles while name and slot are kept for the pod that turned out to have them.
+    fn settle_beside(&mut self, taken: &Observed, step: &mut Step<'_>) {
+        for name in [&taken.name, &taken.slot] {
+            step.ledger.names.insert(name.clone(), self.id);
+        }
         self.settle(step);
     }
 

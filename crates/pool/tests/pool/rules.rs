@@ -6,3 +6,4 @@ mod queueing;
 mod replicas;
 mod rolling;
 mod starting;
+mod warming;

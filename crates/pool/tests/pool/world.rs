@@ -46,9 +46,12 @@ impl World {
     pub fn pass(&mut self, duration: Duration) -> Acts {
         let end = self.now + duration;
         let mut acts = Acts::default();
+        let mut wakeups = 0;
         while let Some(at) = self.pool.next_wakeup().filter(|at| *at <= end) {
             self.now = self.now.max(at);
             acts.0.extend(self.send(Event::Tick).0);
+            wakeups += 1;
+            assert!(wakeups < 10_000, "woken again and again: {:#?}", self.pool);
         }
         self.now = end;
         acts
@@ -142,6 +145,7 @@ impl World {
     pub fn seen(&mut self, create: &Create, phase: PodPhase) -> Observed {
         Observed {
             name: create.name.clone(),
+            slot: create.slot.clone(),
             uid: uid_of(create),
             resource_version: self.version(),
             image: Arc::clone(create.function.image()),
@@ -153,13 +157,14 @@ impl World {
 
     /// A pod of another replica's making, in the given slot.
     pub fn foreign(&mut self, function: &Arc<Function>, slot: usize, phase: PodPhase) -> Observed {
-        let name = runner_pool::slot_name(function.image(), slot);
+        let slot = runner_pool::slot_name(function.image(), slot);
         Observed {
-            uid: Uid::from(format!("foreign-{name}")),
-            name,
+            uid: Uid::from(format!("foreign-{slot}")),
+            name: runner_pool::pod_name(&slot, None),
+            slot,
             resource_version: self.version(),
             image: Arc::clone(function.image()),
-            template: TemplateVersion::parse(TEMPLATE),
+            template: TemplateVersion::new(&TEMPLATE.into(), 0),
             phase,
             reclaim_after: Some((self.now + function.settings().ttl).to_next_second()),
         }

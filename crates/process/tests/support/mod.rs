@@ -72,16 +72,20 @@ pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(E
     });
 }
 
+/// The number of child processes, dead ones included.
+pub fn children() -> usize {
+    fs::read_dir("/proc/self/task")
+        .unwrap()
+        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
+        .map(|listed| listed.split_ascii_whitespace().count())
+        .sum()
+}
+
 impl Held {
     fn now() -> Self {
-        let children = fs::read_dir("/proc/self/task")
-            .unwrap()
-            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
-            .map(|listed| listed.split_ascii_whitespace().count())
-            .sum();
         Self {
             descriptors: fs::read_dir("/proc/self/fd").unwrap().count(),
-            children,
+            children: children(),
         }
     }
 }

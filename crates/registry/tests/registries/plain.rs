@@ -139,6 +139,8 @@ async fn a_constraint_selects_among_the_tags() {
         "v0.4.3-rc.1",
         "v0.5.0",
         "latest",
+        "v0.6.0-git-0a1b2c3",
+        "sha256-0123456789abcdef.sig",
     ] {
         let pushed = image("amd64", Flavour::Oci, &["/function", tag]);
         push_image(
@@ -160,6 +162,11 @@ async fn a_constraint_selects_among_the_tags() {
     assert_eq!(selects(">= 0.4.0 < 0.5.0").await.unwrap(), "v0.4.2");
     assert_eq!(selects("~0.4.3-rc.0").await.unwrap(), "v0.4.3-rc.1");
     assert_eq!(selects("*").await.unwrap(), "v0.5.0");
+    assert_eq!(
+        selects(">=0-0").await.unwrap(),
+        "v0.5.0",
+        "builds of a commit are no releases"
+    );
     assert_eq!(selects("v0.4.0").await.unwrap(), "v0.4.0");
     assert_eq!(
         selects("0.4.0").await.unwrap(),

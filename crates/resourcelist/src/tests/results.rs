@@ -95,11 +95,11 @@ fn an_odd_result_is_no_failure(#[case] results: &str, #[case] said: &[&str]) {
 #[rstest]
 #[case(
     "results:\n- &a {message: hi, severity: error}\n- *a\n",
-    "[error]: hi\n[error]: hi"
+    "[error]: hi\n\n[error]: hi"
 )]
 #[case(
     "results:\n- {resourceRef: &r {kind: Pod, name: p}, message: a}\n- {resourceRef: *r, message: b}\n",
-    "[info] Pod/p: a\n[info] Pod/p: b"
+    "[info] Pod/p: a\n\n[info] Pod/p: b"
 )]
 #[case("results:\n- &a {message: hi, of: *a}\n", "[info]: hi")]
 #[case("results: &a [*a, hi]\n", "[info]: hi")]

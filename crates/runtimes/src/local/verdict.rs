@@ -10,6 +10,7 @@ use super::EXCERPT;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wording {
     /// The exec runtime's.
+    #[cfg(feature = "exec")]
     Exec,
     /// The wrapper's, inside a pod.
     Wrapper,
@@ -23,6 +24,7 @@ pub(super) fn of(
 ) -> Result<(), EvaluationError> {
     let envelope = scan(&completed.stdout);
     let stderr = || excerpt(&completed.stderr, EXCERPT);
+    let flat = || flatten(&stderr());
     match (completed.exit.success(), envelope) {
         (true, Ok(envelope)) => {
             if envelope.has_errors() {
@@ -36,19 +38,16 @@ pub(super) fn of(
         }
         (true, Err(why)) => Err(EvaluationError::new(
             Reason::BadOutput,
-            unparsable(image, &stderr(), &why),
+            unparsable(image, &flat(), &why),
         )),
         (false, envelope) => {
             let message = match (wording, &envelope) {
-                (Wording::Exec, _) => {
-                    format!(
-                        "Failed to execute function {image:?}: {} ({})",
-                        completed.exit,
-                        stderr()
-                    )
+                #[cfg(feature = "exec")]
+                (Wording::Exec, envelope) => {
+                    executed(image, completed.exit, &stderr(), envelope.as_ref().ok())
                 }
-                (Wording::Wrapper, Ok(envelope)) => structured(image, envelope, &stderr()),
-                (Wording::Wrapper, Err(why)) => unparsable(image, &stderr(), why),
+                (Wording::Wrapper, Ok(envelope)) => structured(image, envelope, &flat()),
+                (Wording::Wrapper, Err(why)) => unparsable(image, &flat(), why),
             };
             let error = EvaluationError::new(Reason::FunctionFailed, message);
             let error = match completed.exit {
@@ -56,7 +55,8 @@ pub(super) fn of(
                 Exit::Signal(signal) => error.with("signal", signal.to_string()),
             };
             Err(match (wording, envelope) {
-                // The exec runtime's wording has no place for them.
+                // The message holds those alone that standard error does not have.
+                #[cfg(feature = "exec")]
                 (Wording::Exec, Ok(envelope)) if !envelope.results.is_empty() => error.with(
                     "results",
                     excerpt(envelope.results_text().as_bytes(), EXCERPT),
@@ -65,6 +65,36 @@ pub(super) fn of(
             })
         }
     }
+}
+
+/// The exec runtime's words. Those results that standard error does not have are appended: package
+/// authors see nothing else of them.
+#[cfg(feature = "exec")]
+fn executed(image: &str, exit: Exit, stderr: &str, envelope: Option<&Envelope>) -> String {
+    let failed = format!("Failed to execute function {image:?}: {exit} ({stderr})");
+    let results = envelope.map(|envelope| envelope.results_missing_in(stderr));
+    match results.as_deref() {
+        None | Some("") => failed,
+        Some(results) => {
+            let results = excerpt(results.as_bytes(), EXCERPT);
+            format!("{failed} with structured results: {results}")
+        }
+    }
+}
+
+/// Standard error in one line: line ends become ` | `, those at both ends are left out, and other
+/// white space is kept.
+fn flatten(stderr: &str) -> String {
+    let mut flat = String::with_capacity(stderr.len());
+    let mut characters = stderr.trim_matches(['\r', '\n']).chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\r' if characters.peek() == Some(&'\n') => {}
+            '\r' | '\n' => flat.push_str(" | "),
+            other => flat.push(other),
+        }
+    }
+    flat
 }
 
 fn structured(image: &str, envelope: &Envelope, stderr: &str) -> String {
@@ -78,7 +108,7 @@ fn unparsable(image: &str, stderr: &str, why: &ScanError) -> String {
     format!("failed to parse the output of function {image:?} with stderr '{stderr}': {why}")
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "exec"))]
 mod tests {
     use bytes::Bytes;
     use rstest::rstest;
@@ -103,19 +133,21 @@ mod tests {
         Wording::Exec,
         "",
         Exit::Code(2),
-        Some("Failed to execute function \"fn\": exit status 2 (oh)")
+        Some("Failed to execute function \"fn\": exit status 2 (oh\n)")
     )]
     #[case(
         Wording::Exec,
         RESULTS,
         Exit::Code(1),
-        Some("Failed to execute function \"fn\": exit status 1 (oh)")
+        Some(
+            "Failed to execute function \"fn\": exit status 1 (oh\n) with structured results: [error] spec.replicas: too few"
+        )
     )]
     #[case(
         Wording::Exec,
         "",
         Exit::Signal(9),
-        Some("Failed to execute function \"fn\": signal: killed (oh)")
+        Some("Failed to execute function \"fn\": signal: killed (oh\n)")
     )]
     #[case(
         Wording::Wrapper,
@@ -146,6 +178,29 @@ mod tests {
         };
         let verdict = of(wording, "fn", &completed).map_err(|error| error.message().to_owned());
         assert_eq!(verdict.err().as_deref(), message);
+    }
+
+    #[test]
+    fn results_that_are_in_standard_error_are_not_repeated() {
+        let completed = Completed {
+            stdout: Bytes::from(RESULTS),
+            stderr: Bytes::from("fn: too few replicas\n"),
+            exit: Exit::Code(1),
+        };
+        let error = of(Wording::Exec, "fn", &completed).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "Failed to execute function \"fn\": exit status 1 (fn: too few replicas\n)"
+        );
+    }
+
+    #[rstest]
+    #[case("oh\n", "oh")]
+    #[case("\n\none\r\ntwo\rthree\n\n", "one | two | three")]
+    #[case("  one\n\n\ttwo ", "  one |  | \ttwo ")]
+    #[case("", "")]
+    fn standard_error_is_flattened_into_one_line(#[case] stderr: &str, #[case] flat: &str) {
+        assert_eq!(flatten(stderr), flat);
     }
 
     #[test]

@@ -35,6 +35,8 @@ const KNOCK_TIMEOUT: Duration = Duration::from_secs(3);
 const HEAD_START: Duration = Duration::from_millis(200);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// The text of the HTTP client's error for a connection that was never made.
+const CONNECT_ERROR: &str = "tcp connect error";
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
@@ -210,15 +212,21 @@ fn failed(status: &Status, deadline: Instant) -> Failed {
         return Failed::Said(error);
     }
     let mut detail = status.message().to_owned();
+    let mut is_unconnected = detail.contains(CONNECT_ERROR);
     let mut source = status.source();
     while let Some(inner) = source {
         let text = inner.to_string();
+        is_unconnected |= text.contains(CONNECT_ERROR);
         if !detail.contains(&text) {
             detail = format!("{detail}: {text}");
         }
         source = inner.source();
     }
-    Failed::Lost(detail)
+    let when = match is_unconnected {
+        true => "no connection, so the function did not run",
+        false => "the connection was lost while the function ran",
+    };
+    Failed::Lost(format!("{when}: {detail}"))
 }
 
 #[cfg(test)]
@@ -254,6 +262,33 @@ mod tests {
             failed(&Status::unknown("transport error"), later()),
             Failed::Lost(_)
         ));
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_is_told_from_one_that_was_lost() {
+        // Nobody listens at this address.
+        let target = Target {
+            address: [127, 77, 77, 77].into(),
+            authority: None,
+        };
+        let channel = target.dial().channel;
+        let list = Bytes::new();
+        let asked = evaluate(channel, "fn".to_owned(), list, HeaderMap::new(), later(), 1);
+        let Err(Failed::Lost(detail)) = asked.await else {
+            panic!("nobody can have answered")
+        };
+        assert!(
+            detail.starts_with("no connection, so the function did not run: "),
+            "{detail}"
+        );
+        assert!(detail.contains("Connection refused"), "{detail}");
+        let Failed::Lost(detail) = failed(&Status::unknown("transport error"), later()) else {
+            panic!("silence is a lost pod")
+        };
+        assert_eq!(
+            detail,
+            "the connection was lost while the function ran: transport error"
+        );
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Instant};
 
 use runner_cluster::{
-    Announce, Cluster, CreateOutcome, RenderOptions, ServiceSeen, Templates, pod, service,
+    Announce, ApiError, Cluster, CreateOutcome, Injection, Injector, Pinning, RenderOptions,
+    ServiceSeen, Templates, pod, service,
 };
-use runner_core::{EvaluationError, Reason};
+use runner_core::{EvaluationError, ImageReference, Reason};
 use runner_pool::{Create, Event, StartFailure};
 use runner_registry::Registry;
 use tokio::sync::mpsc;
@@ -22,6 +23,7 @@ pub(super) struct Creator {
     pub(super) registry: Registry,
     pub(super) functions: Functions,
     pub(super) render: Arc<RenderOptions>,
+    pub(super) injector: Arc<Injector>,
     /// Whether pods get services.
     pub(super) services: bool,
     pub(super) messages: mpsc::UnboundedSender<Message>,
@@ -44,18 +46,34 @@ impl Creator {
         };
         let image = create.function.image();
         let settings = self.functions.configured(image);
-        let rendered = pod(
-            &create,
-            &templates,
-            &inspected.metadata.entrypoint,
-            settings.overrides.as_deref(),
-            announce.as_ref(),
-            &self.render,
-        );
-        let (outcome, ()) = tokio::join!(
-            self.cluster.create_pod(&rendered),
-            self.create_service(&create, &templates),
-        );
+        let pinning = self.pinning(image).await;
+        let create_by = async |injection: Injection| {
+            let options = RenderOptions {
+                injection,
+                pinning,
+                ..(*self.render).clone()
+            };
+            let rendered = pod(
+                &create,
+                &templates,
+                &inspected.metadata.entrypoint,
+                settings.overrides.as_deref(),
+                announce.as_ref(),
+                &options,
+            );
+            self.cluster.create_pod(&rendered).await
+        };
+        let create_pod = async {
+            let injection = self.injector.choose(&templates).await;
+            let outcome = create_by(injection).await;
+            if let CreateOutcome::Failed(ApiError::Refused(_)) = &outcome
+                && let Some(next) = self.injector.instead_of(injection, &templates).await
+            {
+                return create_by(next).await;
+            }
+            outcome
+        };
+        let (outcome, service) = tokio::join!(create_pod, self.create_service(&create, &templates));
         match &outcome {
             CreateOutcome::Created { .. } => {
                 tracing::info!(pod = %create.name, %image, took = ?started.elapsed(), "pod created");
@@ -65,6 +83,9 @@ impl Creator {
             }
             CreateOutcome::Failed(error) => {
                 tracing::warn!(pod = %create.name, %image, %error, "cannot create a pod");
+                if let Some(service) = service {
+                    tokio::spawn(self.clone().remove_service(service));
+                }
             }
         }
         let _ = self.messages.send(Message::Created {
@@ -74,17 +95,38 @@ impl Creator {
         });
     }
 
-    async fn create_service(&self, create: &Create, templates: &Templates) {
-        if self.services {
-            self.make_service(create.name.as_str(), templates).await;
+    /// Returns how to name an image: by tag only while the tag points at the digest that was asked
+    /// for. A caller may have named another digest, or the tag may have moved.
+    async fn pinning(&self, image: &ImageReference) -> Pinning {
+        let (Pinning::Tag, Some(tag)) = (self.render.pinning, image.tag()) else {
+            return Pinning::Digest;
+        };
+        match self.registry.inspect(&image.at_tag(tag), None, None).await {
+            Ok(metadata) if Some(&metadata.digest) == image.digest() => Pinning::Tag,
+            _ => Pinning::Digest,
         }
     }
 
-    /// Makes a slot's service, or makes it again.
-    pub(super) async fn make_service(&self, slot: &str, templates: &Templates) {
-        let rendered = service(&slot.into(), templates);
-        if let Err(error) = self.cluster.create_service(&rendered).await {
-            tracing::warn!(service = slot, %error, "cannot create a service");
+    async fn create_service(&self, create: &Create, templates: &Templates) -> Option<ServiceSeen> {
+        if !self.services {
+            return None;
+        }
+        self.make_service(create.slot.as_str(), templates).await
+    }
+
+    /// Makes a slot's service, or makes it again. Returns it unless it is there already.
+    pub(super) async fn make_service(
+        &self,
+        slot: &str,
+        templates: &Templates,
+    ) -> Option<ServiceSeen> {
+        let rendered = service(&slot.into(), templates, &self.render);
+        match self.cluster.create_service(&rendered).await {
+            Ok(made) => made,
+            Err(error) => {
+                tracing::warn!(service = slot, %error, "cannot create a service");
+                None
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use runner_cluster::{
-    BadTemplate, Cluster, CreateOutcome, RenderOptions, Seen, ServiceSeen, Templates,
+    BadTemplate, Cluster, CreateOutcome, Injector, RenderOptions, Seen, ServiceSeen, Templates,
 };
 use runner_pool::{Action, Anchor, Create, Event, Outcome, PodName, Pool, RequestId, Time, Uid};
 use runner_registry::Registry;
@@ -25,6 +25,7 @@ use super::{
     connection::Connect,
     create::Creator,
     functions::Functions,
+    heartbeat::Heartbeat,
     link::Link,
     message::{Message, Verdict},
     metrics::Metrics,
@@ -35,12 +36,17 @@ use super::{
 /// How often levels are brought up to date for those who scrape them.
 const SHOW_EVERY: Duration = Duration::from_secs(5);
 
+/// Largest number of actions that are answered at once, without waiting, for one event. Far more
+/// than the pods and requests there are; a defect that exceeds it must not stop the runner.
+const MOST_ANSWERS: usize = 1_000_000;
+
 pub(super) struct Driver {
     pool: Pool,
     anchor: Anchor,
     creator: Creator,
     connect: Connect,
-    namespace: String,
+    /// Domain of the services of function pods, such as `porch-fn-system.svc.cluster.local`.
+    service_domain: String,
     /// What pods are told to call.
     announce_address: Option<String>,
     unschedulable_timeout: Duration,
@@ -67,6 +73,7 @@ pub(super) struct Driver {
     messages: mpsc::UnboundedSender<Message>,
     metrics: Metrics,
     in_step: watch::Sender<bool>,
+    heartbeat: Arc<Heartbeat>,
     /// What was listed: pods, services.
     listed: (bool, bool),
 }
@@ -79,6 +86,7 @@ pub(super) fn spawn(
     messages: mpsc::UnboundedSender<Message>,
     inbox: mpsc::UnboundedReceiver<Message>,
     in_step: watch::Sender<bool>,
+    heartbeat: Arc<Heartbeat>,
 ) {
     let (sender, seen) = mpsc::unbounded_channel();
     let watches = runner_cluster::watch(
@@ -91,11 +99,18 @@ pub(super) fn spawn(
         tokio::spawn(announce::serve(announcing.listener, messages.clone()));
         announcing.address
     });
+    let cluster = Cluster::new(options.client, &options.namespace);
+    let render = Arc::<RenderOptions>::new(options.render);
     let creator = Creator {
-        cluster: Cluster::new(options.client, &options.namespace),
+        injector: Arc::new(Injector::new(
+            options.injection,
+            cluster.clone(),
+            Arc::clone(&render),
+        )),
+        cluster,
         registry,
         functions,
-        render: Arc::<RenderOptions>::new(options.render),
+        render,
         services: options.connect != Connect::Pod,
         messages: messages.clone(),
     };
@@ -105,7 +120,7 @@ pub(super) fn spawn(
         anchor: Anchor::new(Instant::now(), SystemTime::now()),
         creator,
         connect: options.connect,
-        namespace: options.namespace,
+        service_domain: format!("{}.svc.{}", options.namespace, options.cluster_domain),
         announce_address,
         unschedulable_timeout: options.unschedulable_timeout,
         templates: None,
@@ -123,6 +138,7 @@ pub(super) fn spawn(
         messages,
         metrics: Metrics::new(),
         in_step,
+        heartbeat,
         listed: (false, options.connect == Connect::Pod),
     };
     let scan_every = options.scan_interval.max(Duration::from_secs(1));
@@ -145,6 +161,7 @@ impl Driver {
         let mut show = tokio::time::interval(SHOW_EVERY);
         loop {
             let now = Instant::now();
+            self.heartbeat.beat(now);
             let wakeup = match self
                 .pool
                 .next_wakeup()
@@ -163,8 +180,11 @@ impl Driver {
                     None => return,
                 },
                 () = tokio::time::sleep_until(wakeup.into()), if known => self.tell(Event::Tick),
-                _ = scan.tick(), if known => self.remove_orphans(scan_every),
-                _ = show.tick() => self.metrics.show(&self.pool.snapshot(self.anchor.time(now))),
+                _ = scan.tick(), if known => self.check_services(scan_every),
+                _ = show.tick() => {
+                    self.metrics.show(&self.pool.snapshot(self.anchor.time(now)));
+                    self.metrics.show_injection(self.creator.injector.status());
+                }
             }
         }
     }
@@ -179,8 +199,16 @@ impl Driver {
         self.pool.handle(self.now(), event, &mut actions);
         // Doing may find something to tell at once; the pool has its word before the next is done.
         let mut actions = std::collections::VecDeque::from(actions);
+        let mut answers = 0;
         while let Some(action) = actions.pop_front() {
             if let Some(event) = self.act(action) {
+                answers += 1;
+                if answers > MOST_ANSWERS {
+                    // The next tick goes on from here.
+                    tracing::error!(?event, "actions without an end: this is a defect");
+                    debug_assert!(false, "actions without an end");
+                    break;
+                }
                 let mut more = Vec::new();
                 self.pool.handle(self.now(), event, &mut more);
                 actions.extend(more);
@@ -245,7 +273,7 @@ impl Driver {
             }
             Message::Moved { uid, line } => self.moved(&uid, line),
             Message::Cold(images) => self.cold = images,
-            Message::CheckService(name) => self.restore_service(&name),
+            Message::CheckService(name) => self.check_service(&name),
             Message::CheckSchedule(uid) => self.check_schedule(&uid),
             Message::Drain(grace) => {
                 let until = self.now() + grace;
@@ -283,7 +311,12 @@ impl Driver {
     }
 
     fn created(&mut self, create: Create, outcome: CreateOutcome, looked_up: Duration) {
-        let Create { name, attempt, .. } = create;
+        let Create {
+            name,
+            slot,
+            attempt,
+            ..
+        } = create;
         match outcome {
             CreateOutcome::Created {
                 uid,
@@ -297,7 +330,7 @@ impl Driver {
                 let link = self
                     .links
                     .entry(uid.clone())
-                    .or_insert_with(|| Link::new(name.clone(), None));
+                    .or_insert_with(|| Link::new(name.clone(), slot, None));
                 link.start = start;
                 self.reach(&uid, Phase::Created);
                 let early = self.tokens.get_mut(&name).and_then(|token| {

@@ -33,6 +33,15 @@ pub(super) struct Inspected {
     pub(super) took: Duration,
 }
 
+/// The image a caller asks for: with a constraint, at the tag that the constraint selected, which
+/// is what may move.
+pub(super) fn selected(function: &Function, metadata: &ImageMetadata) -> ImageReference {
+    match (&function.tag, metadata.reference.tag()) {
+        (Some(_), Some(tag)) if function.image.digest().is_none() => function.image.at_tag(tag),
+        _ => function.image.clone(),
+    }
+}
+
 // === impl Functions ===
 
 impl Functions {
@@ -53,12 +62,7 @@ impl Functions {
         metadata: &Arc<ImageMetadata>,
         took: Duration,
     ) -> Arc<runner_pool::Function> {
-        // With a constraint, the tag that it selected is what may move.
-        let selected = match (&function.tag, metadata.reference.tag()) {
-            (Some(_), Some(tag)) if function.image.digest().is_none() => function.image.at_tag(tag),
-            _ => function.image.clone(),
-        };
-        self.of_image(&selected, metadata, took)
+        self.of_image(&selected(function, metadata), metadata, took)
     }
 
     /// The function of an image as it is.
@@ -106,6 +110,7 @@ impl Functions {
             max_waitlist: configured
                 .max_queue
                 .map_or(self.defaults.max_waitlist, count),
+            min_pods: configured.min_pods.map_or(self.defaults.min_pods, count),
             ttl: configured.time_to_live.unwrap_or(self.defaults.ttl),
             overrides: fingerprint(configured.overrides.as_deref()),
             generation,

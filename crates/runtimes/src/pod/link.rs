@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use runner_cluster::{ServiceSeen, Sighting};
+use runner_cluster::{Injection, ServiceSeen, Sighting};
 use runner_pool::{Observed, PodFailure, PodName, PodPhase};
 use tokio::task::AbortHandle;
 
@@ -14,11 +14,15 @@ use super::{
 /// One pod, by its uid.
 pub(super) struct Link {
     pub(super) name: PodName,
+    /// Name of the slot the pod fills: the name of its service.
+    pub(super) slot: PodName,
     /// How its start went; none: somebody else asked for it.
     pub(super) start: Option<Start>,
     /// As the watch showed it last.
     pub(super) seen: Option<Observed>,
     pub(super) address: Option<IpAddr>,
+    /// The way in which the wrapper gets into the pod.
+    pub(super) injection: Injection,
     pub(super) unschedulable: Option<PodFailure>,
     pub(super) answered: bool,
     /// The one channel to it, from the first use on.
@@ -31,12 +35,14 @@ pub(super) struct Link {
 // === impl Link ===
 
 impl Link {
-    pub(super) fn new(name: PodName, start: Option<Start>) -> Self {
+    pub(super) fn new(name: PodName, slot: PodName, start: Option<Start>) -> Self {
         Self {
             name,
+            slot,
             start,
             seen: None,
             address: None,
+            injection: Injection::default(),
             unschedulable: None,
             answered: false,
             line: None,
@@ -48,8 +54,15 @@ impl Link {
     /// Takes in what the watch shows.
     pub(super) fn update(&mut self, sighting: &Sighting) {
         self.address = sighting.address.or(self.address);
+        self.injection = sighting.injection;
         self.unschedulable.clone_from(&sighting.unschedulable);
         self.seen = Some(sighting.observed.clone());
+    }
+
+    /// Whether the pod runs or is about to.
+    pub(super) fn is_in_use(&self) -> bool {
+        let seen = self.seen.as_ref();
+        seen.is_some_and(|seen| matches!(seen.phase, PodPhase::Ready | PodPhase::Starting(_)))
     }
 
     /// Whether it is worth knocking: nobody has answered, and Kubernetes does not say so either.
@@ -66,9 +79,9 @@ impl Link {
         &self,
         connect: Connect,
         service: Option<&ServiceSeen>,
-        namespace: &str,
+        domain: &str,
     ) -> Option<Target> {
-        self.targets(connect, service, namespace).into_iter().next()
+        self.targets(connect, service, domain).into_iter().next()
     }
 
     /// Where it may be dialled, the best first.
@@ -76,7 +89,7 @@ impl Link {
         &self,
         connect: Connect,
         service: Option<&ServiceSeen>,
-        namespace: &str,
+        domain: &str,
     ) -> Vec<Target> {
         let own = self.address.map(|address| Target {
             address,
@@ -86,7 +99,7 @@ impl Link {
             Some(Target {
                 address: service.cluster_ip?,
                 authority: Some(format!(
-                    "http://{}.{namespace}.svc.cluster.local:{}",
+                    "http://{}.{domain}:{}",
                     service.name,
                     runner_cluster::PORT
                 )),
@@ -147,7 +160,7 @@ mod tests {
     }
 
     fn link(ready: bool) -> Link {
-        let mut link = Link::new("fn-1".into(), None);
+        let mut link = Link::new("fn-1-x7k2p".into(), "fn-1".into(), None);
         link.address = Some([198, 18, 0, 7].into());
         let status = if ready { "True" } else { "False" };
         let pod = format!(
@@ -164,7 +177,7 @@ mod tests {
     fn a_pod_is_reached_directly_until_its_service_can_be() {
         let dialled = |ready, connect, service: Option<&ServiceSeen>| {
             link(ready)
-                .target(connect, service, "fns")
+                .target(connect, service, "fns.svc.example.org")
                 .map(|target| target.address.to_string())
         };
         let own = Some("198.18.0.7".to_owned());
@@ -181,11 +194,11 @@ mod tests {
     #[test]
     fn requests_through_a_service_carry_its_name() {
         let target = link(true)
-            .target(Connect::Service, Some(&service()), "fns")
+            .target(Connect::Service, Some(&service()), "fns.svc.example.org")
             .unwrap();
         assert_eq!(
             target.authority.as_deref(),
-            Some("http://fn-1.fns.svc.cluster.local:9446")
+            Some("http://fn-1.fns.svc.example.org:9446")
         );
     }
 }

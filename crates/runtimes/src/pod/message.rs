@@ -60,7 +60,7 @@ pub(super) enum Message {
     Cold(BTreeMap<String, String>),
     /// A pod had no node this long ago.
     CheckSchedule(Uid),
-    /// A service was gone a while ago.
+    /// A pod or a service of this slot came or went a while ago.
     CheckService(String),
     Drain(Duration),
     Survey(oneshot::Sender<Survey>),

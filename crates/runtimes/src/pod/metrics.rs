@@ -4,8 +4,9 @@ use std::{collections::HashMap, time::Duration};
 
 use opentelemetry::{
     KeyValue, global,
-    metrics::{Counter, Histogram, UpDownCounter},
+    metrics::{Counter, Gauge, Histogram, UpDownCounter},
 };
+use runner_cluster::InjectionStatus;
 use runner_pool::{Leave, PodState, Snapshot};
 
 use super::{announce::Heard, start::Phase};
@@ -19,8 +20,10 @@ pub(super) struct Metrics {
     phases: Histogram<f64>,
     pods: UpDownCounter<i64>,
     waiting: UpDownCounter<i64>,
+    injection: Gauge<u64>,
     shown: HashMap<&'static str, i64>,
     shown_waiting: i64,
+    shown_injection: Option<[KeyValue; 2]>,
 }
 
 // === impl Metrics ===
@@ -65,6 +68,11 @@ impl Metrics {
                 .i64_up_down_counter("function_runner.pods.waiting")
                 .with_description("Requests that wait for a pod")
                 .build(),
+            injection: meter
+                .u64_gauge("function_runner.wrapper_injection")
+                .with_description("1 for the way in which the wrapper gets into new pods")
+                .build(),
+            shown_injection: None,
             shown: HashMap::new(),
             shown_waiting: 0,
         }
@@ -108,6 +116,26 @@ impl Metrics {
     pub(super) fn phase(&self, phase: Phase, took: Duration) {
         let phase = KeyValue::new("phase", phase.as_str());
         self.phases.record(took.as_secs_f64(), &[phase]);
+    }
+
+    /// Shows the way in which the wrapper gets into new pods, and the reason.
+    pub(super) fn show_injection(&mut self, status: Option<InjectionStatus>) {
+        let now = status.map(|status| {
+            [
+                KeyValue::new("injection", status.injection.to_string()),
+                KeyValue::new("reason", status.reason.to_string()),
+            ]
+        });
+        if self.shown_injection == now {
+            return;
+        }
+        if let Some(before) = &self.shown_injection {
+            self.injection.record(0, before);
+        }
+        if let Some(now) = &now {
+            self.injection.record(1, now);
+        }
+        self.shown_injection = now;
     }
 
     /// Brings the levels to what the pool holds now.

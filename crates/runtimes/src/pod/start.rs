@@ -42,6 +42,7 @@ pub struct StartPhases {
 
 /// A start on its way.
 pub(super) struct Start {
+    slot: PodName,
     asked: Instant,
     phases: StartPhases,
     /// Whether a request waits for it, whose answer then is the last step.
@@ -97,7 +98,12 @@ impl StartPhases {
 
 impl Start {
     /// A pod is asked for now, by the request within that span if it is one.
-    pub(super) fn new(pod: &PodName, asked_by: Option<&Span>, tracing: Option<Tracing>) -> Self {
+    pub(super) fn new(
+        pod: &PodName,
+        slot: PodName,
+        asked_by: Option<&Span>,
+        tracing: Option<Tracing>,
+    ) -> Self {
         let span = debug_span!(parent: None, "start", %pod);
         // The request may end long before the start does: its trace is joined, not its span held.
         if let (Some(request), Some(tracing)) = (asked_by, tracing) {
@@ -113,12 +119,18 @@ impl Start {
             answer: None,
         };
         Self {
+            slot,
             asked: Instant::now(),
             phases: StartPhases::default(),
             awaited: asked_by.is_some(),
             span: Some(span),
             steps,
         }
+    }
+
+    /// Returns the slot that the pod is to fill.
+    pub(super) fn slot(&self) -> &PodName {
+        &self.slot
     }
 
     /// How it went so far.
@@ -178,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_step_is_timed_once() {
-        let mut start = Start::new(&"fn-1".into(), None, None);
+        let mut start = Start::new(&"fn-1-x7k2p".into(), "fn-1".into(), None, None);
         start.looked_up(Duration::from_millis(3));
         let created = start.reach(Phase::Created);
         assert!(created.is_some());
@@ -191,7 +203,7 @@ mod tests {
 
     #[test]
     fn steps_may_come_in_any_order() {
-        let mut start = Start::new(&"fn-1".into(), None, None);
+        let mut start = Start::new(&"fn-1-x7k2p".into(), "fn-1".into(), None, None);
         for phase in [
             Phase::Scheduled,
             Phase::Listening,

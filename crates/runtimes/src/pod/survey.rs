@@ -5,6 +5,7 @@ use std::{
     net::IpAddr,
 };
 
+use runner_cluster::InjectionStatus;
 use runner_pool::{Snapshot, Uid};
 
 use super::StartPhases;
@@ -22,6 +23,8 @@ pub struct Survey {
     pub announcements_refused: u64,
     /// Images that cannot be kept warm because they cannot be looked up, and why.
     pub cold: BTreeMap<String, String>,
+    /// The way in which the wrapper gets into new pods. None: no template has been seen yet.
+    pub injection: Option<InjectionStatus>,
     /// What is wrong with the template, if that is so. The last good one stays in use; where there
     /// was none, no pod can be made.
     pub template_error: Option<String>,

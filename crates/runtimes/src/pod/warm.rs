@@ -11,7 +11,7 @@ use std::{
 
 use futures::{StreamExt, stream};
 use runner_config::Configuration;
-use runner_core::ImageReference;
+use runner_core::Function as Wanted;
 use runner_pool::{Event, Function};
 use runner_registry::Registry;
 use tokio::sync::mpsc;
@@ -54,12 +54,12 @@ impl WarmUp {
         let mut said = HashMap::new();
         loop {
             tables.mark_unchanged();
-            let images = self.configuration.table().warm_set().to_vec();
-            known.retain(|image, _| images.contains(image));
-            said.retain(|image, _| images.contains(image));
+            let wanted = self.configuration.table().warm_set().to_vec();
+            known.retain(|one, _| wanted.contains(one));
+            said.retain(|one, _| wanted.contains(one));
             let mut changed = tables.clone();
             let round = tokio::select! {
-                round = self.resolve(images, &mut known, &mut said) => round,
+                round = self.resolve(wanted, &mut known, &mut said) => round,
                 // An image that takes long must not hold up what was configured meanwhile.
                 Ok(()) = changed.changed() => Round::Outdated,
             };
@@ -78,29 +78,30 @@ impl WarmUp {
     /// Looks the images up and tells the pool after every few.
     async fn resolve(
         &self,
-        images: Vec<ImageReference>,
-        known: &mut HashMap<ImageReference, Arc<Function>>,
-        said: &mut HashMap<ImageReference, String>,
+        wanted: Vec<Wanted>,
+        known: &mut HashMap<Wanted, Arc<Function>>,
+        said: &mut HashMap<Wanted, String>,
     ) -> Round {
         // What is not wanted any more is let go at once.
         if !self.tell(known) {
             return Round::Over;
         }
         let mut round = Round::Complete;
-        let lookups = stream::iter(images).map(|image| self.look_up(image));
+        let lookups = stream::iter(wanted).map(|one| self.look_up(one));
         let mut found = lookups.buffer_unordered(PARALLEL).ready_chunks(PARALLEL);
         while let Some(some) = found.next().await {
-            for (image, function) in some {
+            for (wanted, function) in some {
                 match function {
                     Ok(function) => {
-                        said.remove(&image);
-                        known.insert(image, function);
+                        said.remove(&wanted);
+                        known.insert(wanted, function);
                     }
                     Err(why) => {
                         round = Round::Partial;
-                        if said.get(&image) != Some(&why) {
-                            tracing::warn!(%image, error = why, "cannot warm up");
-                            said.insert(image, why);
+                        if said.get(&wanted) != Some(&why) {
+                            let image = shown(&wanted);
+                            tracing::warn!(image, error = why, "cannot warm up");
+                            said.insert(wanted, why);
                         }
                     }
                 }
@@ -111,25 +112,38 @@ impl WarmUp {
         }
         let cold = said
             .iter()
-            .map(|(image, why)| (image.to_string(), why.clone()));
+            .map(|(wanted, why)| (shown(wanted), why.clone()));
         let _ = self.messages.send(Message::Cold(cold.collect()));
         round
     }
 
-    async fn look_up(
-        &self,
-        image: ImageReference,
-    ) -> (ImageReference, Result<Arc<Function>, String>) {
+    async fn look_up(&self, wanted: Wanted) -> (Wanted, Result<Arc<Function>, String>) {
         let asked = Instant::now();
-        let function = match self.registry.inspect(&image, None, None).await {
-            Ok(metadata) => Ok(self.functions.of_image(&image, &metadata, asked.elapsed())),
+        let found = self
+            .registry
+            .inspect(&wanted.image, wanted.tag.as_ref(), None);
+        let function = match found.await {
+            Ok(metadata) => Ok(self
+                .functions
+                .of_request(&wanted, &metadata, asked.elapsed())),
             Err(error) => Err(error.to_string()),
         };
-        (image, function)
+        (wanted, function)
     }
 
-    fn tell(&self, known: &HashMap<ImageReference, Arc<Function>>) -> bool {
-        let configured = Event::Configured(known.values().cloned().collect());
+    /// Tells the pool what to keep warm. A constraint and a version may select the same image, which
+    /// counts once.
+    fn tell(&self, known: &HashMap<Wanted, Arc<Function>>) -> bool {
+        let by_image: HashMap<_, _> = known.values().map(|it| (it.image(), it)).collect();
+        let configured = Event::Configured(by_image.into_values().cloned().collect());
         self.messages.send(Message::Event(configured)).is_ok()
+    }
+}
+
+/// The image and its constraint, for logs and the status.
+fn shown(wanted: &Wanted) -> String {
+    match &wanted.tag {
+        Some(tag) => format!("{} ({tag})", wanted.image),
+        None => wanted.image.to_string(),
     }
 }

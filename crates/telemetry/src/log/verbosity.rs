@@ -25,6 +25,12 @@ fn is_telemetry(target: &str) -> bool {
     target.starts_with("opentelemetry")
 }
 
+/// Whether an event comes from the part of the Kubernetes client that logs every failed request. The
+/// runner itself logs when the API server cannot be reached, once.
+fn is_kube_request(target: &str) -> bool {
+    target.starts_with("kube_client::client::builder")
+}
+
 // === impl Verbosity ===
 
 impl Verbosity {
@@ -45,6 +51,9 @@ impl Verbosity {
     }
 
     fn shows(&self, metadata: &Metadata<'_>) -> bool {
+        if is_kube_request(metadata.target()) && self.dependencies < LevelFilter::TRACE {
+            return false;
+        }
         let limit = match (is_own(metadata.target()), metadata.is_span()) {
             (false, _) => self.dependencies,
             (true, false) => self.own,
@@ -86,6 +95,12 @@ impl<S: Subscriber> Filter<S> for Verbosity {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failed_requests_of_the_kubernetes_client_are_known_by_their_target() {
+        assert!(is_kube_request("kube_client::client::builder"));
+        assert!(!is_kube_request("kube_runtime::watcher"));
+    }
 
     #[test]
     fn own_crates_are_known_by_name() {

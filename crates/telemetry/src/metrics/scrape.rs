@@ -150,7 +150,8 @@ fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     response
 }
 
-fn exposition(registry: &Registry) -> prometheus::Result<String> {
+/// Returns all metrics in the text form of Prometheus.
+pub(crate) fn exposition(registry: &Registry) -> prometheus::Result<String> {
     let mut families = registry.gather();
     for family in &mut families {
         // The exporter appends the unit even to a name that ends in it.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::variables::{Variables, bad, unknown};
+use super::variables::{Variables, bad, unsupported};
 use crate::TelemetryError;
 use names::{Names, SignalVariables};
 
@@ -51,15 +51,14 @@ impl Collector {
     }
 
     fn read(variables: &Variables<'_>, names: &SignalVariables) -> Result<Self, TelemetryError> {
-        let protocol = Protocol::read(variables, names)?;
+        let protocol = Protocol::read(variables, names);
         check_compression(variables, names)?;
         for name in names.headers {
-            variables.pairs(name)?;
+            variables.pairs(name);
         }
-        let timeout = match first(variables, names.timeout) {
-            Some((name, _)) => variables.positive(name)?.map(Duration::from_millis),
-            None => None,
-        };
+        let timeout = first(variables, names.timeout)
+            .and_then(|(name, _)| variables.positive(name))
+            .map(Duration::from_millis);
         let endpoint = endpoint::read(variables, names, protocol)?;
         Ok(Self {
             protocol,
@@ -77,19 +76,18 @@ impl Collector {
 // === impl Protocol ===
 
 impl Protocol {
-    fn read(variables: &Variables<'_>, names: &SignalVariables) -> Result<Self, TelemetryError> {
+    fn read(variables: &Variables<'_>, names: &SignalVariables) -> Self {
         let Some((name, protocol)) = first(variables, names.protocol) else {
-            return Ok(Self::HttpProtobuf);
+            return Self::HttpProtobuf;
         };
         match protocol.as_str() {
-            "grpc" => Ok(Self::Grpc),
-            "http/protobuf" => Ok(Self::HttpProtobuf),
-            "http/json" => Err(bad(
-                name,
-                "http/json is not supported; collectors that take it take http/protobuf at the \
-                 same address",
-            )),
-            other => Err(unknown(name, other, &["http/protobuf", "grpc"])),
+            "grpc" => Self::Grpc,
+            "http/protobuf" => Self::HttpProtobuf,
+            other => {
+                // Collectors that take http/json take http/protobuf at the same address.
+                variables.warn(unsupported(name, other, &["http/protobuf", "grpc"]));
+                Self::HttpProtobuf
+            }
         }
     }
 }
@@ -105,7 +103,11 @@ fn check_compression(
     };
     match first(variables, names.compression) {
         Some((name, compression)) if !allowed.contains(&compression.as_str()) => {
-            Err(unknown(name, &compression, allowed))
+            let supported = allowed.join(", ");
+            Err(bad(
+                name,
+                format!("{compression:?} is not supported; supported: {supported}"),
+            ))
         }
         _ => Ok(()),
     }

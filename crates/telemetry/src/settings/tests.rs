@@ -5,18 +5,18 @@ use super::*;
 #[cfg(feature = "otlp")]
 mod collector;
 
-fn read(set: &[(&str, &str)]) -> Result<Settings, TelemetryError> {
+fn read(set: &[(&str, &str)]) -> Settings {
     let set: HashMap<&str, &str> = set.iter().copied().collect();
-    Settings::read(&Variables::of(&|name| {
+    Settings::read(Variables::of(&|name| {
         set.get(name).map(ToString::to_string)
     }))
 }
 
-fn complaint(set: &[(&str, &str)]) -> String {
-    match read(set) {
-        Err(error) => error.to_string(),
-        Ok(settings) => panic!("{set:?} was taken as {settings:?}"),
-    }
+/// The only warning about these variables.
+fn warning(set: &[(&str, &str)]) -> String {
+    let warnings = read(set).warnings;
+    assert_eq!(warnings.len(), 1, "{set:?}: {warnings:?}");
+    warnings[0].to_string()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn nothing_is_exported_unless_asked_for() {
         ],
         &[("OTEL_METRICS_EXPORTER", ""), ("OTEL_TRACES_EXPORTER", " ")],
     ] {
-        let settings = read(set).unwrap();
+        let settings = read(set);
         assert_eq!(settings.metrics, MetricsExporter::None);
         assert_eq!(settings.traces, TracesExporter::None);
         assert_eq!(
@@ -46,8 +46,7 @@ fn a_disabled_sdk_exports_nothing_and_still_propagates() {
         ("OTEL_SDK_DISABLED", "TRUE"),
         ("OTEL_METRICS_EXPORTER", "prometheus"),
         ("OTEL_TRACES_EXPORTER", "otlp"),
-    ])
-    .unwrap();
+    ]);
     assert_eq!(settings.metrics, MetricsExporter::None);
     assert_eq!(settings.traces, TracesExporter::None);
     assert_eq!(settings.propagators.len(), 2);
@@ -58,7 +57,7 @@ fn a_disabled_sdk_exports_nothing_and_still_propagates() {
 fn metrics_are_served_on_localhost_9464_unless_told_otherwise() {
     let asked = ("OTEL_METRICS_EXPORTER", "prometheus");
     assert_eq!(
-        read(&[asked]).unwrap().metrics,
+        read(&[asked]).metrics,
         MetricsExporter::Prometheus {
             host: "localhost".to_owned(),
             port: 9464
@@ -70,7 +69,7 @@ fn metrics_are_served_on_localhost_9464_unless_told_otherwise() {
         ("OTEL_EXPORTER_PROMETHEUS_PORT", "9999"),
     ];
     assert_eq!(
-        read(&elsewhere).unwrap().metrics,
+        read(&elsewhere).metrics,
         MetricsExporter::Prometheus {
             host: "0.0.0.0".to_owned(),
             port: 9999
@@ -85,7 +84,7 @@ fn samplers_are_told_apart() {
             ("OTEL_TRACES_SAMPLER", name),
             ("OTEL_TRACES_SAMPLER_ARG", ratio),
         ];
-        format!("{:?}", read(&set).unwrap().sampler)
+        format!("{:?}", read(&set).sampler)
     };
     assert_eq!(sampler("", ""), "ParentBased(AlwaysOn)");
     assert_eq!(
@@ -107,7 +106,7 @@ fn samplers_are_told_apart() {
 
 #[test]
 fn propagators_are_a_list_that_none_empties() {
-    let propagators = |list: &str| read(&[("OTEL_PROPAGATORS", list)]).unwrap().propagators;
+    let propagators = |list: &str| read(&[("OTEL_PROPAGATORS", list)]).propagators;
     assert_eq!(propagators("baggage"), [Propagator::Baggage]);
     assert_eq!(
         propagators("tracecontext, baggage,tracecontext"),
@@ -118,44 +117,76 @@ fn propagators_are_a_list_that_none_empties() {
 
 #[test]
 fn the_environment_may_name_the_service_in_two_ways() {
-    assert!(
-        read(&[("OTEL_SERVICE_NAME", "runner-a")])
-            .unwrap()
-            .names_service
-    );
+    assert!(read(&[("OTEL_SERVICE_NAME", "runner-a")]).names_service);
     let attributes = (
         "OTEL_RESOURCE_ATTRIBUTES",
         "region=north,service.name=runner-b",
     );
-    assert!(read(&[attributes]).unwrap().names_service);
+    assert!(read(&[attributes]).names_service);
+    assert!(!read(&[("OTEL_RESOURCE_ATTRIBUTES", "region=north")]).names_service);
+}
+
+#[test]
+fn every_propagator_of_the_specification_is_taken() {
+    let settings = read(&[("OTEL_PROPAGATORS", "b3,b3multi,jaeger,xray,ottrace")]);
+    #[cfg(feature = "propagators")]
+    assert_eq!(
+        settings.propagators,
+        [Propagator::B3, Propagator::B3Multi, Propagator::Jaeger]
+    );
+    #[cfg(not(feature = "propagators"))]
+    assert_eq!(settings.propagators, DEFAULT_PROPAGATORS);
+    let last = settings.warnings.last().map(ToString::to_string);
+    let expected = "OTEL_PROPAGATORS: \"ottrace\" is not supported and is ignored; \
+                    supported: tracecontext, baggage, ";
     assert!(
-        !read(&[("OTEL_RESOURCE_ATTRIBUTES", "region=north")])
-            .unwrap()
-            .names_service
+        last.as_ref().is_some_and(|last| last.starts_with(expected)),
+        "{last:?}"
     );
 }
 
 #[test]
-fn a_value_nobody_knows_is_refused_with_the_ones_allowed() {
-    for (variable, value, allowed) in [
+fn an_unknown_propagator_leaves_the_default() {
+    let settings = read(&[("OTEL_PROPAGATORS", "pigeon")]);
+    assert_eq!(settings.propagators, DEFAULT_PROPAGATORS);
+    assert_eq!(settings.warnings.len(), 1);
+}
+
+#[test]
+fn a_value_without_support_is_a_warning_with_the_supported_ones() {
+    for (variable, value, supported) in [
         ("OTEL_SDK_DISABLED", "yes", "true, false"),
-        ("OTEL_METRICS_EXPORTER", "statsd", "none"),
+        ("OTEL_METRICS_EXPORTER", "logging", "none"),
         ("OTEL_TRACES_EXPORTER", "zipkin", "none"),
         (
             "OTEL_TRACES_SAMPLER",
             "jaeger_remote",
             "always_on, always_off, traceidratio",
         ),
-        ("OTEL_PROPAGATORS", "b3", "tracecontext, baggage, none"),
     ] {
-        let complaint = complaint(&[(variable, value)]);
-        assert!(complaint.starts_with(&format!("{variable}: unknown value {value:?}")));
-        assert!(complaint.contains(allowed), "{complaint}");
+        let warning = warning(&[(variable, value)]);
+        let expected = format!("{variable}: {value:?} is not supported and is ignored");
+        assert!(warning.starts_with(&expected), "{warning}");
+        assert!(warning.contains(supported), "{warning}");
     }
 }
 
+#[cfg(all(feature = "console", feature = "otlp"))]
 #[test]
-fn a_malformed_value_is_refused_by_name() {
+fn the_first_supported_exporter_of_a_list_is_used() {
+    let settings = read(&[
+        ("OTEL_TRACES_EXPORTER", "zipkin,console,otlp"),
+        ("OTEL_METRICS_EXPORTER", "console"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "250"),
+    ]);
+    assert_eq!(settings.traces, TracesExporter::Console);
+    let every = Duration::from_millis(250);
+    assert_eq!(settings.metrics, MetricsExporter::Console { every });
+    assert_eq!(settings.warnings.len(), 2, "{:?}", settings.warnings);
+}
+
+#[test]
+fn a_malformed_value_is_a_warning_and_counts_as_unset() {
     for set in [
         &[("OTEL_RESOURCE_ATTRIBUTES", "region")][..],
         &[
@@ -172,10 +203,7 @@ fn a_malformed_value_is_refused_by_name() {
             ("OTEL_METRICS_EXPORTER", "prometheus"),
         ],
     ] {
-        let complaint = complaint(set);
-        assert!(
-            complaint.starts_with(&format!("{}: ", set[0].0)),
-            "{complaint}"
-        );
+        let warning = warning(set);
+        assert!(warning.starts_with(&format!("{}: ", set[0].0)), "{warning}");
     }
 }

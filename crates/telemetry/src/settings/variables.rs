@@ -1,99 +1,121 @@
-//! Reads single variables: an empty one counts as unset, a malformed one is an error.
+//! Reads single variables: an empty one counts as unset, and so does, with a warning, a malformed
+//! one.
 
-use std::{fmt::Display, str::FromStr};
+use std::{cell::RefCell, fmt::Display, str::FromStr};
 
 use crate::TelemetryError;
 
-/// The environment, or a test's stand-in for it.
-pub(super) struct Variables<'a>(&'a dyn Fn(&str) -> Option<String>);
+/// The environment, or a test's stand-in for it, and the problems found while reading it.
+pub(super) struct Variables<'a> {
+    lookup: &'a dyn Fn(&str) -> Option<String>,
+    warnings: RefCell<Vec<TelemetryError>>,
+}
 
 // === impl Variables ===
 
 impl<'a> Variables<'a> {
     pub(super) fn of_process() -> Variables<'static> {
-        Variables(&|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
+        Variables::of(&|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
     }
 
-    #[cfg(test)]
     pub(super) fn of(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Variables(lookup)
+        Self {
+            lookup,
+            warnings: RefCell::default(),
+        }
+    }
+
+    /// Notes a problem that does not keep the process from starting.
+    pub(super) fn warn(&self, problem: TelemetryError) {
+        self.warnings.borrow_mut().push(problem);
+    }
+
+    /// Returns the problems noted so far.
+    pub(super) fn into_warnings(self) -> Vec<TelemetryError> {
+        self.warnings.into_inner()
     }
 
     pub(super) fn get(&self, name: &str) -> Option<String> {
-        let value = (self.0)(name)?;
+        let value = (self.lookup)(name)?;
         let value = value.trim();
         (!value.is_empty()).then(|| value.to_owned())
     }
 
-    pub(super) fn flag(&self, name: &'static str) -> Result<bool, TelemetryError> {
+    pub(super) fn flag(&self, name: &'static str) -> bool {
         match self.get(name) {
-            None => Ok(false),
-            Some(value) if value.eq_ignore_ascii_case("true") => Ok(true),
-            Some(value) if value.eq_ignore_ascii_case("false") => Ok(false),
-            Some(value) => Err(unknown(name, &value, &["true", "false"])),
+            None => false,
+            Some(value) if value.eq_ignore_ascii_case("true") => true,
+            Some(value) => {
+                if !value.eq_ignore_ascii_case("false") {
+                    self.warn(unsupported(name, &value, &["true", "false"]));
+                }
+                false
+            }
         }
     }
 
-    pub(super) fn number<N>(&self, name: &'static str) -> Result<Option<N>, TelemetryError>
+    pub(super) fn number<N>(&self, name: &'static str) -> Option<N>
     where
         N: FromStr<Err: Display>,
     {
-        let Some(value) = self.get(name) else {
-            return Ok(None);
-        };
-        match value.parse() {
-            Ok(number) => Ok(Some(number)),
-            Err(reason) => Err(bad(
-                name,
-                format!("{value:?} is not a usable number: {reason}"),
-            )),
-        }
+        let value = self.get(name)?;
+        let number = value.parse();
+        number
+            .map_err(|reason| {
+                let problem = format!("{value:?} is not a usable number and is ignored: {reason}");
+                self.warn(bad(name, problem));
+            })
+            .ok()
     }
 
-    pub(super) fn positive(&self, name: &'static str) -> Result<Option<u64>, TelemetryError> {
-        match self.number(name)? {
-            Some(0) => Err(bad(name, "must be greater than 0")),
-            number => Ok(number),
+    pub(super) fn positive(&self, name: &'static str) -> Option<u64> {
+        let number = self.number(name)?;
+        if number == 0 {
+            self.warn(bad(name, "must be greater than 0; it is ignored"));
         }
+        (number > 0).then_some(number)
     }
 
     /// A share from 0 to 1; all of it where unset.
-    pub(super) fn ratio(&self, name: &'static str) -> Result<f64, TelemetryError> {
-        let ratio = self.number(name)?.unwrap_or(1.0);
+    pub(super) fn ratio(&self, name: &'static str) -> f64 {
+        let ratio = self.number(name).unwrap_or(1.0);
         if (0.0..=1.0).contains(&ratio) {
-            Ok(ratio)
-        } else {
-            Err(bad(name, format!("{ratio} is not between 0 and 1")))
+            return ratio;
         }
+        let problem = format!("{ratio} is not between 0 and 1 and is ignored");
+        self.warn(bad(name, problem));
+        1.0
     }
 
-    /// A list `key=value,key=value`. The error names the place, not the text, which may be
-    /// secret.
-    pub(super) fn pairs(
-        &self,
-        name: &'static str,
-    ) -> Result<Vec<(String, String)>, TelemetryError> {
+    /// A list `key=value,key=value`. A warning names the place, not the text, which may be secret.
+    pub(super) fn pairs(&self, name: &'static str) -> Vec<(String, String)> {
         let list = self.get(name).unwrap_or_default();
+        let pair = |(index, entry): (usize, &str)| match entry.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => {
+                Some((key.trim().to_owned(), value.trim().to_owned()))
+            }
+            _ => {
+                let problem = format!("entry {} is not of the form key=value", index + 1);
+                self.warn(bad(name, problem));
+                None
+            }
+        };
         list.split_terminator(',')
             .enumerate()
-            .map(|(index, entry)| match entry.split_once('=') {
-                Some((key, value)) if !key.trim().is_empty() => {
-                    Ok((key.trim().to_owned(), value.trim().to_owned()))
-                }
-                _ => Err(bad(
-                    name,
-                    format!("entry {} is not of the form key=value", index + 1),
-                )),
-            })
+            .filter_map(pair)
             .collect()
     }
 }
 
-pub(super) fn unknown(variable: &'static str, value: &str, allowed: &[&str]) -> TelemetryError {
-    TelemetryError::UnknownValue {
+pub(super) fn unsupported(
+    variable: &'static str,
+    value: &str,
+    supported: &[&str],
+) -> TelemetryError {
+    TelemetryError::UnsupportedValue {
         variable,
         value: value.to_owned(),
-        allowed: allowed.join(", "),
+        supported: supported.join(", "),
     }
 }
 

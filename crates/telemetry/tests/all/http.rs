@@ -32,7 +32,7 @@ fn spans_and_metrics_arrive_at_their_paths() {
     assert_eq!(at("/otlp/v1/traces").spans().len(), 4);
     assert_eq!(
         at("/otlp/v1/metrics").metrics().len(),
-        metrics::documented().len()
+        metrics::documented().len() + metrics::of_the_process().len()
     );
     assert_eq!(exports.len(), 2);
     assert_eq!(ended.lines().len(), 1, "{}", ended.stderr);

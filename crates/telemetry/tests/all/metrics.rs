@@ -18,11 +18,22 @@ pub struct Documented {
     unit: &'static str,
 }
 
-/// The rows of the documentation's table of metrics.
+/// The rows of the documentation's table of metrics that other crates record.
 pub fn documented() -> Vec<Documented> {
+    let mut rows = rows("| `function_runner.");
+    rows.extend(self::rows("| `rpc."));
+    rows
+}
+
+/// The rows of the process's own metrics.
+pub fn of_the_process() -> Vec<Documented> {
+    rows("| `process.")
+}
+
+fn rows(start: &str) -> Vec<Documented> {
     include_str!("../../../../docs/metrics.md")
         .lines()
-        .filter(|line| line.starts_with("| `function_runner."))
+        .filter(|line| line.starts_with(start))
         .map(|line| {
             let cells: Vec<_> = line.split('|').map(str::trim).collect();
             let (kind, unit) = cells[3].split_once(", ").unwrap_or((cells[3], ""));
@@ -89,6 +100,22 @@ pub async fn scrape() {
             has(format!("{prometheus}{{{labels}}} 2\n"));
         }
     }
+    let process = of_the_process();
+    assert_eq!(process.len(), 6, "the table was found");
+    for Documented {
+        prometheus, kind, ..
+    } in process
+    {
+        has(format!("# TYPE {prometheus} {kind}\n"));
+        let value = text.lines().find_map(|line| {
+            let (name, value) = line.rsplit_once(' ')?;
+            name.starts_with(&format!("{prometheus}{{"))
+                .then_some(value)
+        });
+        let value: f64 = value.expect("a sample").parse().expect("a number");
+        assert!(value > 0.0, "{prometheus} is {value}");
+    }
+    has("target_info{".to_owned());
     has("service_name=\"telemetry-test\"".to_owned());
 
     let (status, ..) = ask(address, Method::GET, "/").await;

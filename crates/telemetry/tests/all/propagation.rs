@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use runner_telemetry::propagation;
 use serde_json::Value;
 
@@ -11,11 +11,22 @@ use crate::child::{log_options, play};
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
+/// A header to send instead of `traceparent`: its name and its value.
+const HEADER: [&str; 2] = ["TELEMETRY_HEADER", "TELEMETRY_HEADER_VALUE"];
+
 /// Scenario: takes a request in, and makes one in a span further down.
 pub async fn forward() {
     let _telemetry = runner_telemetry::init("telemetry-test", log_options()).expect("a start");
     let mut incoming = HeaderMap::new();
-    incoming.insert("traceparent", HeaderValue::from_static(CALLER));
+    match HEADER.map(|variable| std::env::var(variable).ok()) {
+        [Some(name), Some(value)] => {
+            let name: HeaderName = name.parse().expect("a name");
+            incoming.insert(name, value.parse().expect("a value"));
+        }
+        _ => {
+            incoming.insert("traceparent", HeaderValue::from_static(CALLER));
+        }
+    }
     incoming.insert("tracestate", HeaderValue::from_static("vendor=1"));
     incoming.insert("baggage", HeaderValue::from_static("tenant=blue"));
 
@@ -31,6 +42,11 @@ pub async fn forward() {
             .get(name)
             .map(|value| value.to_str().expect("ASCII"))
     };
+    tracing::info!(
+        target: "runner_service",
+        b3 = sent("b3"), b3_trace = sent("x-b3-traceid"), b3_span = sent("x-b3-spanid"),
+        b3_sampled = sent("x-b3-sampled"), jaeger = sent("uber-trace-id"), "other forms"
+    );
     tracing::info!(
         target: "runner_service",
         parent = sent("traceparent"), state = sent("tracestate"), baggage = sent("baggage"),
@@ -105,4 +121,39 @@ fn only_what_was_asked_for_is_carried() {
 
     let (line, _) = forwarded(&[("OTEL_PROPAGATORS", "none")]);
     assert!(line.get("parent").is_none() && line.get("baggage").is_none());
+}
+
+#[test]
+fn zipkin_and_jaeger_headers_are_carried() {
+    const SPAN: &str = "b7ad6b7169203331";
+    let b3 = format!("{TRACE}-{SPAN}-1");
+    let jaeger = format!("{TRACE}:{SPAN}:0:1");
+    for (propagator, header, value, sent) in [
+        ("b3", "b3", &b3, "b3"),
+        ("jaeger", "uber-trace-id", &jaeger, "jaeger"),
+    ] {
+        let ended = play(
+            "forward",
+            2,
+            &[
+                ("OTEL_PROPAGATORS", propagator),
+                (HEADER[0], header),
+                (HEADER[1], value),
+            ],
+        );
+        assert_eq!(ended.line("other forms")[sent], **value);
+    }
+    let ended = play(
+        "forward",
+        2,
+        &[
+            ("OTEL_PROPAGATORS", "b3multi"),
+            (HEADER[0], "b3"),
+            (HEADER[1], &b3),
+        ],
+    );
+    let line = ended.line("other forms");
+    assert_eq!(line["b3_trace"], TRACE);
+    assert_eq!(line["b3_span"], SPAN);
+    assert_eq!(line["b3_sampled"], "1");
 }

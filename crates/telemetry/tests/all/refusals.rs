@@ -23,12 +23,13 @@ pub fn start_twice() {
 }
 
 #[test]
-fn a_bad_value_in_the_environment_is_named() {
-    let ended = play("start", 2, &[("OTEL_METRICS_EXPORTER", "statsd")]);
-    assert_eq!(
-        ended.stderr,
-        "OTEL_METRICS_EXPORTER: unknown value \"statsd\"; allowed: prometheus, otlp, none\n"
+fn a_value_without_meaning_is_a_warning() {
+    let ended = play("forward", 2, &[("OTEL_METRICS_EXPORTER", "statsd")]);
+    let warning = ended.line(
+        "OTEL_METRICS_EXPORTER: \"statsd\" is not supported and is ignored; \
+         supported: prometheus, otlp, console, none",
     );
+    assert_eq!(warning["level"], "warn");
 }
 
 #[test]

@@ -206,7 +206,8 @@ fn a_collector_receives_metrics_when_the_process_ends() {
         ],
     );
     let metrics = collector.metrics();
-    assert_eq!(metrics.len(), metrics::documented().len());
+    let documented = metrics::documented().len() + metrics::of_the_process().len();
+    assert_eq!(metrics.len(), documented);
     let duration = metrics
         .iter()
         .find(|metric| metric.name == "function_runner.evaluation.duration")

@@ -2,7 +2,7 @@
 //!
 //! Nothing of it is changed, so its names are taken while it is there: a test needs the cluster
 //! alone. What it expects around it the test bed brings: images under the names it has for them,
-//! and functions in a registry whose name means the same to nodes and to pods.
+//! and functions in a [`NamedRegistry`].
 
 use std::process::Stdio;
 
@@ -11,15 +11,15 @@ use kube::{Api, api::PostParams};
 use serde_json::json;
 use testbed::faults::Fault;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::TcpStream,
+    io::{AsyncBufReadExt, BufReader},
     process::{Child, ChildStdout, Command},
 };
 
 use super::{
-    NAME, NODE,
+    NAME,
     kubectl::{command, kubectl, report},
-    reachable_registry,
+    porch::scrape,
+    registry::NamedRegistry,
 };
 use crate::{
     Stage,
@@ -28,14 +28,12 @@ use crate::{
 
 const OVERLAY: &str = "deploy/overlays/dev";
 const IMAGES: &str = "localhost:5000";
-/// The service `registry` of the namespace `localhost`. Under that domain the runner speaks plain
-/// HTTP without being told to.
-const FUNCTIONS: &str = "registry.localhost:5000";
 
 /// The overlay as long as it is applied; nothing is left of it afterwards.
 pub struct Verbatim {
     stage: Stage,
-    _names: [Fault<'static>; 2],
+    registry: NamedRegistry,
+    _images: Fault<'static>,
 }
 
 /// A port of this machine that leads to the runner's service.
@@ -57,13 +55,12 @@ impl Verbatim {
     /// Applies it where there is nothing of it, and waits until it is rolled out.
     pub async fn install(stage: &Stage) -> Self {
         assert!(remove(stage), "the cluster can be emptied");
-        let named = |host| stage.bed().with_registry_named(host);
-        let named = |host| named(host).unwrap_or_else(|error| panic!("{error:#}"));
+        let images = stage.bed().with_registry_named(IMAGES);
         let this = Self {
             stage: stage.clone(),
-            _names: [named(IMAGES), named(FUNCTIONS)],
+            registry: NamedRegistry::open(stage).await,
+            _images: images.unwrap_or_else(|error| panic!("{error:#}")),
         };
-        this.serve_functions().await;
         tokio::join!(this.apply(), this.forget_older_wrappers());
         this
     }
@@ -71,7 +68,7 @@ impl Verbatim {
     /// A function's image by a name that both nodes and pods understand.
     #[must_use]
     pub fn function(&self, name: &str) -> String {
-        format!("{FUNCTIONS}/functions/{name}:v1")
+        self.registry.function(name)
     }
 
     /// kubectl in the runner's namespace; it must succeed.
@@ -111,14 +108,7 @@ impl Verbatim {
     /// What its one replica counts, as Prometheus reads it.
     pub async fn metrics(&self) -> String {
         let forwarded = self.forward(9464).await;
-        let stream = TcpStream::connect(forwarded.address()).await;
-        let mut stream = stream.expect("metrics");
-        let request = b"GET /metrics HTTP/1.0\r\n\r\n";
-        stream.write_all(request).await.expect("a request");
-        let mut text = String::new();
-        let read = stream.read_to_string(&mut text).await;
-        read.expect("an answer");
-        text
+        scrape(forwarded.address()).await
     }
 
     async fn kubectl(&self, arguments: &[&str]) -> String {
@@ -133,32 +123,6 @@ impl Verbatim {
         let limit = format!("--timeout={}s", LIMIT.as_secs());
         let status = ["rollout", "status", "deployment/function-runner", &limit];
         self.own(&status).await;
-    }
-
-    /// Gives pods a way to the functions.
-    async fn serve_functions(&self) {
-        let (service, rest) = FUNCTIONS.split_once('.').expect("a service");
-        let (namespace, port) = rest.split_once(':').expect("a port");
-        let port: u16 = port.parse().expect("a number");
-        let registry = reachable_registry(self.stage.bed()).await;
-        let metadata = json!({
-            "name": service, "namespace": namespace,
-            "labels": {"kubernetes.io/service-name": service},
-        });
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": [
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-            {
-                "apiVersion": "v1", "kind": "Service", "metadata": metadata,
-                "spec": {"ports": [{"port": port, "targetPort": registry.port()}]},
-            },
-            {
-                "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
-                "metadata": metadata, "addressType": "IPv4",
-                "endpoints": [{"addresses": [NODE]}], "ports": [{"port": registry.port()}],
-            },
-        ]});
-        let list = list.to_string();
-        kubectl(self.stage.bed(), &["create", "-f", "-"], Some(&list)).await;
     }
 
     /// The node of an empty cluster has no image. This one keeps what it has pulled under a tag,
@@ -212,20 +176,12 @@ impl Forwarded {
     }
 }
 
-/// Removes everything, and returns when it is gone.
+/// Deletes the overlay's objects; returns whether all of them are gone.
 fn remove(stage: &Stage) -> bool {
-    let begun = [
-        ["delete", "-k", OVERLAY],
-        ["delete", "namespace", "localhost"],
-    ]
-    .map(|arguments| {
-        let mut kubectl = command(stage.bed())?;
-        let limit = format!("--timeout={}s", LIMIT.as_secs());
-        kubectl.args(arguments).args(["--ignore-not-found", &limit]);
-        anyhow::Ok(kubectl.stdout(Stdio::null()).spawn()?)
+    let limit = format!("--timeout={}s", LIMIT.as_secs());
+    let deleted = command(stage.bed()).and_then(|mut kubectl| {
+        kubectl.args(["delete", "-k", OVERLAY, "--ignore-not-found", &limit]);
+        Ok(kubectl.stdout(Stdio::null()).status()?)
     });
-    let ended = begun.map(|begun| begun.and_then(|mut kubectl| Ok(kubectl.wait()?)));
-    ended
-        .iter()
-        .all(|ended| ended.as_ref().is_ok_and(|status| status.success()))
+    deleted.is_ok_and(|status| status.success())
 }

@@ -1,5 +1,6 @@
 use std::{collections::HashMap, sync::Arc};
 
+use runner_cluster::{Injection, InjectionReason, InjectionStatus};
 use runner_core::Reason;
 use runner_pool::{Counters, Settings, Snapshot};
 
@@ -40,6 +41,11 @@ fn survey() -> Survey {
         starts: HashMap::new(),
         announcements_refused: 1,
         cold: std::collections::BTreeMap::new(),
+        injection: Some(InjectionStatus {
+            injection: Injection::Container,
+            reason: InjectionReason::Refused,
+            detail: "the API server drops image volumes".to_owned(),
+        }),
         template_error: None,
     }
 }
@@ -60,6 +66,7 @@ fn a_function_is_told_with_tag_and_digest_apart() {
     );
     assert_eq!((function.queued, function.max_pods), (3, 1));
     assert_eq!(report.template_version, "4711");
+    assert_eq!(report.wrapper_injection, "container");
     assert_eq!(report.announcements_refused, 1);
     assert!(degraded.is_empty(), "{degraded:?}");
 }

@@ -1,6 +1,6 @@
 //! A client such as Porch is.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use runner_core::EvaluationError;
 use runner_proto::{
@@ -96,7 +96,7 @@ impl Request {
         let message = EvaluateFunctionRequest {
             resource_list: LIST.into(),
             image: image.into(),
-            tag: String::new(),
+            ..EvaluateFunctionRequest::default()
         };
         Self {
             message,
@@ -107,6 +107,12 @@ impl Request {
 
     pub fn tag(mut self, tag: &str) -> Self {
         tag.clone_into(&mut self.message.tag);
+        self
+    }
+
+    pub fn exec_path(mut self, path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref().to_str().unwrap();
+        path.clone_into(&mut self.message.exec_path);
         self
     }
 

@@ -94,7 +94,14 @@ impl Runner {
 
     /// Runs the binary with flags that keep it from serving.
     pub fn refuses(flags: &[&str]) -> Ended {
-        let mut child = setup::command().args(flags).spawn().unwrap();
+        Self::refuses_in(&[], flags)
+    }
+
+    /// Runs the binary with flags and variables that keep it from serving.
+    pub fn refuses_in(environment: &[(&str, &str)], flags: &[&str]) -> Ended {
+        let mut command = setup::command();
+        command.args(flags).envs(environment.iter().copied());
+        let mut child = command.spawn().unwrap();
         let mut pipe = child.stderr.take().unwrap();
         let reader = thread::spawn(move || {
             let mut text = String::new();

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    net::SocketAddr,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -17,6 +18,7 @@ pub struct Setup {
     directory: TempDir,
     config: String,
     flags: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
 // === impl Setup ===
@@ -27,6 +29,7 @@ impl Setup {
             directory: tempfile::tempdir().unwrap(),
             config: "functions:\n".to_owned(),
             flags: Vec::new(),
+            environment: Vec::new(),
         };
         fs::create_dir(setup.path("functions")).unwrap();
         fs::create_dir(setup.path("tmp")).unwrap();
@@ -54,9 +57,36 @@ impl Setup {
         self
     }
 
+    /// Turns standby off for the last entry.
+    pub fn without_standby(mut self) -> Self {
+        self.config.push_str("  standby: false\n");
+        self
+    }
+
     pub fn flag(mut self, flag: impl Into<String>) -> Self {
         self.flags.push(flag.into());
         self
+    }
+
+    pub fn environment(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Turns the pod runtime on, with an API server at this address.
+    pub fn cluster(self, address: SocketAddr) -> Self {
+        let kubeconfig = self.path("kubeconfig");
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
+             clusters: [{{name: test, cluster: {{server: 'http://{address}'}}}}]\n\
+             users: [{{name: test, user: {{}}}}]\n\
+             contexts: [{{name: test, context: {{cluster: test, user: test}}}}]\n"
+        );
+        fs::write(&kubeconfig, text).unwrap();
+        self.flag("--disable-runtimes=")
+            .flag("--announce-port=0")
+            .environment("KUBECONFIG", kubeconfig.to_str().unwrap())
+            .environment("WRAPPER_SERVER_IMAGE", "example.com/wrapper:v1")
     }
 
     /// Puts a script among the functions.
@@ -93,6 +123,7 @@ impl Setup {
             .arg(flag("--functions", &functions))
             .arg(flag("--config", &config))
             .args(&self.flags)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             // What a function leaves lying about is then seen.
             .env("TMPDIR", self.path("tmp"))
             .current_dir(self.directory.path());
@@ -109,7 +140,16 @@ pub fn command() -> Command {
             command.env_remove(name);
         }
     }
+    // No cluster but the one of the test.
+    for name in [
+        "KUBECONFIG",
+        "KUBERNETES_SERVICE_HOST",
+        "WRAPPER_SERVER_IMAGE",
+    ] {
+        command.env_remove(name);
+    }
     command
+        .env("HOME", "/nonexistent")
         .env("RUST_BACKTRACE", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

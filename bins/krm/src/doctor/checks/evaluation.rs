@@ -80,7 +80,7 @@ async fn evaluate(context: &Context<'_>, channel: Channel, image: &str) -> Outco
     let mut request = tonic::Request::new(EvaluateFunctionRequest {
         resource_list: Bytes::from_static(EMPTY),
         image: image.to_owned(),
-        tag: String::new(),
+        ..EvaluateFunctionRequest::default()
     });
     request.set_timeout(PATIENCE);
     let began = Instant::now();

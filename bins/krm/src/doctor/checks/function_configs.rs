@@ -44,7 +44,7 @@ fn judge_one(namespace: &str, object: &Listed) -> Option<Outcome> {
     let ours = &object.declaration.problems;
     let worst = ours.iter().max_by_key(|problem| problem.severity);
     match (&object.error, worst) {
-        (Some(error), _) if object.observed => {
+        (Some(error), _) if object.observed != Some(false) => {
             Some(Outcome::failed(format!("{source}: {error}"), edit))
         }
         (_, Some(problem)) => {
@@ -54,7 +54,7 @@ fn judge_one(namespace: &str, object: &Listed) -> Option<Outcome> {
                 Severity::Warning => Outcome::warning(finding, edit),
             })
         }
-        _ if !object.observed => Some(Outcome::warning(
+        _ if object.observed == Some(false) => Some(Outcome::warning(
             format!("{source}: no runner has acted on it"),
             format!("see whether a runner looks after {namespace} (--pod-namespace), and its log"),
         )),

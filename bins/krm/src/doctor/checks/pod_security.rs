@@ -1,19 +1,15 @@
 //! Whether a pod made from the template is admitted: pod security levels, quotas, webhooks.
 
-use std::sync::Arc;
-
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::PostParams};
-use runner_cluster::{Injection, POD_TEMPLATE, RenderOptions};
-use runner_pool::{Attempt, Create, Function, Settings, TemplateVersion, Time};
+use runner_cluster::{POD_TEMPLATE, sample_pod};
 
-use super::templates;
+use super::{templates, wrapper_injection};
 use crate::doctor::{context::Context, outcome::Outcome};
 
-/// Whatever the image is: none is pulled.
-const ANY_IMAGE: &str = "example.com/krm-doctor/probe:v1";
-const ANY_DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+/// Name of the pod in the dry run. No pod of this name is ever created.
+const SAMPLE: &str = "krm-doctor-probe";
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
     async {
@@ -31,9 +27,11 @@ async fn try_one(context: &Context<'_>) -> Outcome {
     let Ok(templates) = templates::read(context).await else {
         return Outcome::skipped("there is no template that can be used");
     };
-    let Some(pod) = rendered(context, &templates) else {
-        return Outcome::skipped("no pod can be made");
-    };
+    let mut options = wrapper_injection::options(context);
+    if let Some(chosen) = wrapper_injection::chosen(context, &templates).await {
+        options.injection = chosen.injection;
+    }
+    let pod = sample_pod(SAMPLE, &templates, &options);
     let namespace = &context.options.namespace;
     let pods: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
     let dry_run = PostParams {
@@ -77,35 +75,6 @@ fn judge(namespace: &str, code: u16, message: &str) -> Outcome {
             ),
         ),
     }
-}
-
-fn rendered(context: &Context<'_>, templates: &runner_cluster::Templates) -> Option<Pod> {
-    let image = ANY_IMAGE.parse().ok()?;
-    let digest = format!("{ANY_IMAGE}@{ANY_DIGEST}").parse::<runner_core::ImageReference>();
-    let digest = digest.ok()?.digest()?.clone();
-    let create = Create {
-        name: "krm-doctor-probe".into(),
-        attempt: Attempt(0),
-        function: Arc::new(Function::new(&image, digest, Settings::default())),
-        template: TemplateVersion::new(templates.version.clone(), 0),
-        reclaim_after: Time::default(),
-    };
-    let injection = match context.flag("wrapper-injection").as_deref() {
-        Some("container") => Injection::Container,
-        Some("image") => Injection::Image,
-        _ => Injection::Init,
-    };
-    let options = RenderOptions {
-        wrapper_image: context
-            .wrapper_image()
-            .unwrap_or_else(|| ANY_IMAGE.to_owned()),
-        injection,
-        max_request_body_size: 6_291_456,
-        pull_secret: None,
-    };
-    let entrypoint = ["/function".to_owned()];
-    let pod = runner_cluster::pod(&create, templates, &entrypoint, None, None, &options);
-    Some(pod)
 }
 
 #[cfg(test)]

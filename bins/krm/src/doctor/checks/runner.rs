@@ -99,7 +99,8 @@ fn wrapper(context: &Context<'_>) -> Option<Outcome> {
     );
     Some(Outcome::failed(
         format!(
-            "{namespace}/{name} does not set WRAPPER_SERVER_IMAGE: the runner refuses to start"
+            "{namespace}/{name} does not set WRAPPER_SERVER_IMAGE: the pod runtime is off, and with \
+             a flag of the pod runtime the runner does not start"
         ),
         format!(
             "kubectl -n {namespace} set env deployment/{name} \

@@ -15,7 +15,12 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
                 "the pod runtime is off (--disable-runtimes)",
             )];
         }
+        let by_service = context.flag("pod-connect").as_deref() == Some("service");
         vec![match read(context).await {
+            Ok(templates) if by_service && templates.service_is_headless() => Outcome::failed(
+                BadTemplate::headless().to_string(),
+                "edit the service template, or change --pod-connect",
+            ),
             Ok(templates) => Outcome::ok(match &*templates.version {
                 "built-in" => "none is stored: the built-in one is used".to_owned(),
                 version => format!("version {version} can be used"),
@@ -41,22 +46,41 @@ async fn of_objects(context: &Context<'_>) -> Result<Templates, Outcome> {
     let namespace = &context.options.namespace;
     let pods: Api<PodTemplate> = Api::namespaced(context.client.clone(), namespace);
     let services: Api<ServiceTemplate> = Api::namespaced(context.client.clone(), namespace);
-    let (pod, service) = tokio::join!(
-        pods.get_opt(POD_TEMPLATE),
-        services.get_opt(SERVICE_TEMPLATE)
-    );
+    let named = |flag, usual: &str| match context.flag(flag) {
+        Some(name) if !name.is_empty() => name,
+        _ => usual.to_owned(),
+    };
+    let pod_name = named("base-pod-template-name", POD_TEMPLATE);
+    let service_name = named("base-service-template-name", SERVICE_TEMPLATE);
+    let (pod, service) = tokio::join!(pods.get_opt(&pod_name), services.get_opt(&service_name));
     let pod = pod.map_err(|error| Outcome::unseen("the PodTemplate", &error))?;
     let service = match service {
         // Where the kind is unknown, none is there; that it is unknown is another check's business.
         Err(kube::Error::Api(status)) if status.code == 404 => None,
         other => other.map_err(|error| Outcome::unseen("the ServiceTemplate", &error))?,
     };
+    if context.flag_is_on("skip-template-creation") {
+        let missing = match (&pod, &service) {
+            (None, _) => Some(("PodTemplate", &pod_name)),
+            (_, None) => Some(("ServiceTemplate", &service_name)),
+            _ => None,
+        };
+        if let Some((kind, name)) = missing {
+            return Err(Outcome::failed(
+                format!(
+                    "{kind} {namespace}/{name} does not exist, and --skip-template-creation \
+                     forbids the runner to create it"
+                ),
+                format!("apply a {kind} named {name}, or remove the flag"),
+            ));
+        }
+    }
     Templates::of_objects(pod.as_ref(), service.as_ref()).map_err(|error| {
         let object = match error {
             BadTemplate::Service(_) => {
-                format!("servicetemplates.config.porch.kpt.dev {SERVICE_TEMPLATE}")
+                format!("servicetemplates.config.porch.kpt.dev {service_name}")
             }
-            _ => format!("podtemplate {POD_TEMPLATE}"),
+            _ => format!("podtemplate {pod_name}"),
         };
         Outcome::failed(
             error.to_string(),
@@ -106,6 +130,26 @@ mod tests {
         json!({"metadata": {}, "spec": {"selector": {}, "template": {"spec": {"containers": [
             {"name": "runner", "args": ["--function-pod-template", "older"]},
         ]}}}})
+    }
+
+    #[tokio::test]
+    async fn reports_a_missing_template_that_the_runner_may_not_create() {
+        let answer = |path: &str| match path {
+            path if path.ends_with("deployments/function-runner") => {
+                let mut deployment = deployment();
+                deployment["spec"]["template"]["spec"]["containers"][0]["args"] =
+                    json!(["--skip-template-creation", "--base-pod-template-name=ours"]);
+                (200, deployment)
+            }
+            _ => (404, Value::Null),
+        };
+        let findings = examined(check, answer).await;
+        assert_eq!(findings[0].state, State::Failed);
+        let finding = &findings[0].finding;
+        assert!(
+            finding.contains("PodTemplate porch-fn-system/ours does not exist"),
+            "{finding}"
+        );
     }
 
     #[tokio::test]

@@ -56,17 +56,29 @@ pub(in crate::status) fn report() -> GetStatusResponse {
             running: 1,
             queued: 0,
             max_queued: 1024,
-            functions: vec![ExecFunction {
-                image: "ghcr.io/x/apply-setters".to_owned(),
-                versions: vec!["v0.2.0".to_owned(), "v0.2.1".to_owned()],
-                path: "/functions/apply-setters".to_owned(),
-                standby: 1,
-            }],
+            functions: vec![
+                ExecFunction {
+                    image: "ghcr.io/x/apply-setters".to_owned(),
+                    versions: vec!["v0.2.0".to_owned(), "v0.2.1".to_owned()],
+                    path: "/functions/apply-setters".to_owned(),
+                    standby: 1,
+                    ..ExecFunction::default()
+                },
+                ExecFunction {
+                    image: "ghcr.io/x/generate".to_owned(),
+                    versions: vec!["v1".to_owned()],
+                    path: "/functions/generate".to_owned(),
+                    standby_off: "ended (exit status 0) before its input arrived".to_owned(),
+                    ..ExecFunction::default()
+                },
+            ],
         }),
         pod: Some(PodRuntime {
             namespace: "porch-fn-system".to_owned(),
             in_step: true,
             template_version: "4711".to_owned(),
+            wrapper_injection: "image".to_owned(),
+            wrapper_injection_reason: "the API server accepts image volumes".to_owned(),
             max_queued: 256,
             functions: vec![PodFunction {
                 image: "ghcr.io/x/set-namespace:v0.4.1".to_owned(),

@@ -1,9 +1,15 @@
-use std::sync::Mutex;
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{Record, client, refusal};
+use crate::{
+    template::default,
+    testing::{Record, client, refusal},
+};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -39,10 +45,7 @@ impl Following {
 }
 
 fn objects(client: Client) -> TemplateSource {
-    TemplateSource::Objects {
-        client,
-        namespace: "fns".to_owned(),
-    }
+    TemplateSource::Objects(TemplateObjects::new(client, "fns"))
 }
 
 fn list(items: &Value) -> Option<(u16, Value)> {
@@ -52,22 +55,30 @@ fn list(items: &Value) -> Option<(u16, Value)> {
     ))
 }
 
-/// A store without templates, that takes those it is given and shows them.
-fn empty() -> impl Fn(&str, &str) -> Option<(u16, Value)> + Send + Sync {
-    let version = json!({"metadata": {"name": "base-pod-template", "resourceVersion": "12"}});
+/// A store that shows the two templates once `stored` says so, and takes those it is given.
+fn store(
+    stored: impl Fn() -> bool + Send + Sync,
+) -> impl Fn(&str, &str) -> Option<(u16, Value)> + Send + Sync {
     move |method, path| {
-        let pods = path.contains("/podtemplates");
+        let object = if path.contains("/podtemplates") {
+            pod()
+        } else {
+            service()
+        };
         match method {
-            "POST" => Some((201, if pods { version.clone() } else { service() })),
+            "POST" => Some((201, object)),
             _ if path.contains("watch=true") => None,
-            _ if path.contains("metadata.name") && pods => list(&json!([{
-                "metadata": {"name": "base-pod-template", "resourceVersion": "12"},
-                "template": default::pod_template(),
-            }])),
-            _ if path.contains("metadata.name") => list(&json!([service()])),
-            _ => refusal(404, "not found"),
+            _ if stored() => list(&json!([object])),
+            _ => list(&json!([])),
         }
     }
+}
+
+fn pod() -> Value {
+    json!({
+        "metadata": {"name": "base-pod-template", "resourceVersion": "12"},
+        "template": default::pod_template(),
+    })
 }
 
 fn service() -> Value {
@@ -78,18 +89,105 @@ fn service() -> Value {
     })
 }
 
+/// Returns the names of the created objects, sorted.
+fn created(asked: &Record) -> Vec<String> {
+    let asked = asked.all();
+    let created = asked.iter().filter(|(method, _, _)| method == "POST");
+    let mut names: Vec<_> = created
+        .map(|(_, _, body)| body["metadata"]["name"].as_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn missing(skip_creation: bool, wait: Duration) -> impl FnOnce(Client) -> TemplateSource {
+    move |client| {
+        TemplateSource::Objects(TemplateObjects {
+            pod_name: "ours".to_owned(),
+            missing: MissingTemplates {
+                skip_creation,
+                wait,
+            },
+            ..TemplateObjects::new(client, "fns")
+        })
+    }
+}
+
 #[tokio::test]
-async fn what_is_built_in_is_stored_where_there_is_nothing() {
-    let mut following = Following::start(empty(), objects);
+async fn creates_missing_templates() {
+    let mut following = Following::start(store(|| false), objects);
     let templates = following.next().await.unwrap();
     assert_eq!(&*templates.version, "12");
-    let asked = following.asked.all();
-    let stored = asked.iter().filter(|(method, _, _)| method == "POST");
-    let mut stored: Vec<_> = stored
-        .map(|(_, _, body)| body["metadata"]["name"].clone())
-        .collect();
-    stored.sort_by_key(ToString::to_string);
-    assert_eq!(stored, ["base-pod-template", "base-service-template"]);
+    assert_eq!(
+        created(&following.asked),
+        ["base-pod-template", "base-service-template"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn creates_missing_templates_once_the_api_server_answers() {
+    let refused = AtomicUsize::new(0);
+    let answers = store(|| false);
+    let answer = move |method: &str, path: &str| {
+        if refused.fetch_add(1, Ordering::Relaxed) < 12 {
+            refusal(503, "etcd is away")
+        } else {
+            answers(method, path)
+        }
+    };
+    let mut following = Following::start(answer, objects);
+    assert_eq!(&*following.next().await.unwrap().version, "12");
+    assert_eq!(
+        created(&following.asked),
+        ["base-pod-template", "base-service-template"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_a_creation_that_the_api_server_could_not_do() {
+    let refused = AtomicUsize::new(0);
+    let answers = store(|| false);
+    let answer = move |method: &str, path: &str| {
+        if method == "POST" && refused.fetch_add(1, Ordering::Relaxed) < 6 {
+            refusal(503, "etcd is away")
+        } else {
+            answers(method, path)
+        }
+    };
+    let mut following = Following::start(answer, objects);
+    assert_eq!(&*following.next().await.unwrap().version, "12");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_before_it_creates_a_missing_template() {
+    let started = tokio::time::Instant::now();
+    let wait = Duration::from_secs(20);
+    let mut following = Following::start(store(|| false), missing(false, wait));
+    following.next().await.unwrap();
+    assert!(started.elapsed() >= wait);
+    assert_eq!(
+        created(&following.asked),
+        ["base-service-template", "ours"],
+        "the object has the configured name"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn reports_a_missing_template_that_must_not_be_created() {
+    let mut following = Following::start(store(|| false), missing(true, Duration::ZERO));
+    let error = following.next().await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("PodTemplate fns/ours cannot be used (it does not exist)"),
+        "{error}"
+    );
+    assert!(created(&following.asked).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn uses_templates_that_exist_without_creating_any() {
+    let mut following = Following::start(store(|| true), missing(true, Duration::ZERO));
+    assert_eq!(&*following.next().await.unwrap().version, "12");
+    assert!(created(&following.asked).is_empty());
 }
 
 #[tokio::test]
@@ -98,6 +196,24 @@ async fn where_nothing_may_be_seen_what_is_built_in_is_used() {
     let mut following = Following::start(forbidden, objects);
     let templates = following.next().await.unwrap();
     assert_eq!(*templates, Templates::built_in());
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_a_config_map_at_most_once_a_second() {
+    let text = "spec:\n  containers:\n  - name: function\n    image: replaced\n";
+    let answer = move |_: &str, _: &str| {
+        let map = json!({"metadata": {"resourceVersion": "1"}, "data": {"template": text}});
+        Some((200, map))
+    };
+    let mut following = Following::start(answer, |client| TemplateSource::ConfigMap {
+        client,
+        namespace: "porch-system".to_owned(),
+        name: "fn-template".to_owned(),
+        every: Duration::ZERO,
+    });
+    following.next().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(3500)).await;
+    assert_eq!(following.asked.all().len(), 4);
 }
 
 #[tokio::test(start_paused = true)]

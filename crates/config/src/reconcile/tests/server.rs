@@ -41,6 +41,8 @@ pub(super) struct State {
     /// Every patch that was made: verb, name and body.
     pub(super) patches: Vec<(Verb, String, Value)>,
     pub(super) lists: usize,
+    /// Whether the definition lacks the field for our generation.
+    pub(super) without_generation: bool,
     version: u64,
     log: Vec<(u64, String)>,
     watchers: Vec<mpsc::UnboundedSender<String>>,
@@ -155,6 +157,9 @@ impl ApiServer {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         let query = parts.uri.query().unwrap_or_default();
+        if parts.uri.path() == "/openapi/v3/apis/config.porch.kpt.dev/v1alpha1" {
+            return Ok(self.state().describe());
+        }
         let name = parts
             .uri
             .path()
@@ -197,6 +202,18 @@ impl ApiServer {
 // === impl State ===
 
 impl State {
+    fn describe(&self) -> Answer {
+        let mut fields = json!({"error": {"type": "string"}});
+        if !self.without_generation {
+            fields["functionRunnerObservedGeneration"] = json!({"type": "integer"});
+        }
+        let document = json!({"components": {"schemas": {"dev.kpt.porch.FunctionConfig": {
+            "x-kubernetes-group-version-kind": [{"kind": "FunctionConfig"}],
+            "properties": {"status": {"properties": fields}},
+        }}}});
+        Response::new(Full::new(Bytes::from(document.to_string())).boxed_unsync())
+    }
+
     fn list(&self) -> Value {
         json!({
             "apiVersion": "config.porch.kpt.dev/v1alpha1",

@@ -1,10 +1,12 @@
 //! Which images a statement is about.
 
+use std::sync::Arc;
+
 use rstest::rstest;
-use runner_core::TagConstraint;
+use runner_core::{Function, TagConstraint};
 
 use super::{SHA, parse};
-use crate::{PodSettings, Runtime, testing::*};
+use crate::{PodSettings, Runtime, objects::TemplateOverrides, testing::*};
 
 /// One of everything: what the matching rows below are matched against.
 fn everything() -> Fixture {
@@ -30,6 +32,12 @@ functions:
                 .image("object")
                 .binary("object", &["v0.4.0", "v0.4.1", "v0.5.0"]),
         )
+        .object(
+            object("ranged")
+                .image("ranged")
+                .binary("object", &["~0.1 != v0.1.4", "v0.3", "latest"]),
+        )
+        .object(object("any").image("any").binary("object", &["*"]))
         .object(
             object("mirrored")
                 .image("mirrored")
@@ -142,6 +150,27 @@ functions:
 #[case("ghcr.io/x/file", "~0.4.0", Some("file"))]
 #[case("ghcr.io/x/file:v9", "~0.4.0", Some("file"))]
 #[case("ghcr.io/x/pinned", ">= 0.0.0", None)]
+// Listed constraints admit versions; everything else must be listed by name.
+#[case("ranged:v0.1.3", "", Some("object"))]
+#[case("ranged:0.1.5", "", Some("object"))]
+#[case("ranged:v0.1", "", Some("object"))]
+#[case("ranged:v0.1.4", "", None)]
+#[case("ranged:v0.1.5-rc.1", "", None)]
+#[case("ranged:v0.3.9", "", Some("object"))]
+#[case("ranged:v0.2.0", "", None)]
+#[case("ranged", "", Some("object"))]
+#[case("ranged:latest", "", Some("object"))]
+#[case("ranged:main", "", None)]
+#[case("any", "", Some("object"))]
+#[case("any:main", "", Some("object"))]
+#[case("any:v1.0.0-rc.1", "", Some("object"))]
+// A caller's version is judged as an image's tag; a caller's range by listed versions alone.
+#[case("ranged", "v0.1.5", Some("object"))]
+#[case("ranged", "v0.1.4", None)]
+#[case("ranged", "~0.1 != v0.1.4", Some("object"))]
+#[case("ranged", "~0.1", None)]
+#[case("ranged", ">= 0.3.0 < 0.4.0", Some("object"))]
+#[case("any", ">= 0.3.0", Some("object"))]
 // An object with pods alone gives no binary.
 #[case("ghcr.io/x/pods:v1", "", None)]
 fn images_find_their_binary(
@@ -154,39 +183,52 @@ fn images_find_their_binary(
     assert_eq!(table.problems(), []);
     let constraint = TagConstraint::parse(constraint).ok();
     let found = table.executable(&parse(image), constraint.as_ref());
-    let name = found.map(|found| found.path.file_name().unwrap().to_str().unwrap());
+    let name = found.map(|found| found.executable.path.file_name().unwrap().to_str().unwrap());
     assert_eq!(name, binary);
 }
 
 #[rstest]
-#[case(">= 0.4.0 < 0.5.0", "ghcr.io/default/catalog/object:v0.4.1")]
-#[case(">= 0.4.0", "ghcr.io/default/catalog/object:v0.5.0")]
-#[case("v0.4.0", "ghcr.io/default/catalog/object:v0.4.0")]
+#[case(">= 0.4.0 < 0.5.0", "v0.4.1")]
+#[case(">= 0.4.0", "v0.5.0")]
+#[case("v0.4.0", "v0.4.0")]
 fn a_constraint_selects_the_highest_tag(#[case] constraint: &str, #[case] resolved: &str) {
     let table = everything().table();
     let constraint = TagConstraint::parse(constraint).unwrap();
     let found = table
         .executable(&parse("object"), Some(&constraint))
         .unwrap();
-    assert_eq!(found.image, resolved);
+    assert_eq!(found.tag, Some(resolved));
 }
 
-#[test]
-fn pod_settings_of_an_object_hold_for_every_tag_and_digest() {
-    let fixture = Fixture::new().object(object("o").image("fn").pod(&[]).max_pods(3));
-    let table = fixture.table();
-    for image in ["fn", "fn:v1", &format!("fn@{SHA}"), &format!("fn:v1@{SHA}")] {
-        assert_eq!(
-            table.pod_settings(&parse(image)).max_pods,
-            Some(3),
-            "{image}"
-        );
-    }
+#[rstest]
+#[case(&["~0.4"], "fn:v0.4.1", true)]
+#[case(&["~0.4"], &format!("fn:v0.4.1@{SHA}"), true)]
+#[case(&["~0.4"], "fn:v0.5.0", false)]
+#[case(&["~0.4"], "fn", false)]
+#[case(&["latest"], "fn", true)]
+#[case(&[SHA], &format!("fn:v9@{SHA}"), true)]
+#[case(&["*"], &format!("fn@{SHA}"), true)]
+#[case(&["*"], "fn:main", true)]
+#[case(&[], "fn:v0.4.1", false)]
+fn pod_settings_of_an_object_apply_to_the_listed_versions(
+    #[case] tags: &[&str],
+    #[case] image: &str,
+    #[case] applies: bool,
+) {
+    let mut listed = object("o").image("fn").pod(tags).max_pods(3);
+    let overrides = Some(Arc::new(TemplateOverrides::default()));
+    listed.0.pod.as_mut().unwrap().settings.overrides = overrides.clone();
+    let table = Fixture::new().object(listed).table();
+    let settings = table.pod_settings(&parse(image));
+    assert_eq!(settings.max_pods, applies.then_some(3));
     assert_eq!(
-        table.pod_settings(&parse("ghcr.io/x/fn:v1")),
+        settings.overrides, overrides,
+        "overrides apply to every version"
+    );
+    assert_eq!(
+        table.pod_settings(&parse("ghcr.io/x/fn:v0.4.1")),
         PodSettings::default()
     );
-    assert!(table.warm_set().is_empty());
 }
 
 #[test]
@@ -226,19 +268,58 @@ fn the_warm_set_is_what_files_list_and_what_objects_tag() {
             object("o")
                 .image("fn")
                 .prefixes(&["", "ghcr.io/m"])
-                .pod(&["v1", "v1", SHA]),
+                .pod(&["v1", "v1", SHA, "~0.4", ""]),
         );
     let table = fixture.table();
-    let warm: Vec<String> = table.warm_set().iter().map(ToString::to_string).collect();
+    let shown = |function: &Function| match &function.tag {
+        Some(tag) => format!("{} {tag}", function.image),
+        None => function.image.to_string(),
+    };
+    let warm: Vec<String> = table.warm_set().iter().map(shown).collect();
     assert_eq!(
         warm,
         [
             "ghcr.io/default/catalog/a:v2".to_owned(),
+            "ghcr.io/default/catalog/fn * || latest".to_owned(),
+            "ghcr.io/default/catalog/fn ~0.4".to_owned(),
             "ghcr.io/default/catalog/fn:v1".to_owned(),
             format!("ghcr.io/default/catalog/fn@{SHA}"),
+            "ghcr.io/m/fn * || latest".to_owned(),
+            "ghcr.io/m/fn ~0.4".to_owned(),
             "ghcr.io/m/fn:v1".to_owned(),
             format!("ghcr.io/m/fn@{SHA}"),
             "ghcr.io/x/b:v1".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn a_line_of_the_file_turns_standby_off() {
+    let table = Fixture::new()
+        .binaries(&["quick", "eager"])
+        .config(
+            "functions:\n- function: quick\n  images: [ghcr.io/x/quick:v1]\n\
+             - function: eager\n  images: [ghcr.io/x/eager:v1]\n  standby: false\n",
+        )
+        .table();
+    assert!(table.problems().is_empty(), "{:?}", table.problems());
+    let standby = |image: &str| {
+        table
+            .executable(&parse(image), None)
+            .unwrap()
+            .executable
+            .standby
+    };
+    assert!(standby("ghcr.io/x/quick:v1") && !standby("ghcr.io/x/eager:v1"));
+    let shown = table.rows().into_iter().map(|row| match row.runtime {
+        Runtime::Exec { standby, .. } => (row.image, standby),
+        Runtime::Pod { .. } => panic!("no pods are configured"),
+    });
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        [
+            ("ghcr.io/x/eager".to_owned(), false),
+            ("ghcr.io/x/quick".to_owned(), true)
         ]
     );
 }
@@ -252,21 +333,27 @@ fn rows_tell_who_runs_what() {
         .iter()
         .map(|row| {
             let runtime = match &row.runtime {
-                Runtime::Exec { path } => format!("exec {}", path.file_name().unwrap().display()),
-                Runtime::Pod { warm, .. } => format!("pod warm={}", warm.join(",")),
+                Runtime::Exec { path, .. } => {
+                    format!("exec {}", path.file_name().unwrap().display())
+                }
+                Runtime::Pod { .. } => "pod".to_owned(),
             };
             format!("{} [{}] {runtime}", row.image, row.versions.join(","))
         })
         .filter(|row| {
-            row.contains("file") || row.contains("ghcr.io/x/pods") || row.contains("warm:")
+            ["file", "ghcr.io/x/pods", "ghcr.io/x/warm", "catalog/ranged"]
+                .iter()
+                .any(|name| row.contains(name))
         })
         .collect();
     assert_eq!(
         rows,
         [
             "gcr.io/y/file [v1] exec file",
+            "ghcr.io/default/catalog/ranged [~0.1 != v0.1.4,v0.3,latest] exec object",
             "ghcr.io/x/file [v0.4.1,v0.4.2] exec file",
-            "ghcr.io/x/pods [] pod warm=v1",
+            "ghcr.io/x/pods [v1] pod",
+            "ghcr.io/x/warm [v3] pod",
         ]
     );
 }

@@ -68,6 +68,7 @@ fn of_two_objects_for_one_image_the_older_wins_and_the_younger_is_told() {
         table
             .executable(&parse("fn:v1"), None)
             .unwrap()
+            .executable
             .path
             .ends_with("old")
     );
@@ -103,6 +104,7 @@ fn a_conflict_under_one_prefix_leaves_the_others() {
         table
             .executable(&parse("ghcr.io/x/fn:v1"), None)
             .unwrap()
+            .executable
             .path
             .ends_with("one")
     );
@@ -110,6 +112,7 @@ fn a_conflict_under_one_prefix_leaves_the_others() {
         table
             .executable(&parse("ghcr.io/y/fn:v1"), None)
             .unwrap()
+            .executable
             .path
             .ends_with("two")
     );
@@ -127,6 +130,7 @@ fn objects_of_the_same_second_are_told_apart_by_name() {
             .table()
             .executable(&parse("fn:v1"), None)
             .unwrap()
+            .executable
             .path
             .ends_with("a")
     );
@@ -147,6 +151,7 @@ fn the_first_of_two_lines_for_one_image_is_used() {
         table
             .executable(&parse("fn:v1"), None)
             .unwrap()
+            .executable
             .path
             .ends_with("one")
     );
@@ -224,7 +229,7 @@ proptest! {
                 let found = table.executable(&image, None);
                 prop_assert_eq!(found.is_some(), binary.is_some());
                 if let (Some(found), Some(path)) = (found, binary) {
-                    prop_assert!(found.path.ends_with(path));
+                    prop_assert!(found.executable.path.ends_with(path));
                 }
                 let pods = oldest.and_then(|said| said.pod.as_ref()).and_then(|pod| pod.settings.max_pods);
                 prop_assert_eq!(table.pod_settings(&image).max_pods, pods);

@@ -21,6 +21,9 @@ use runner_pool::{
 use crate::world::secs;
 
 const TTL: Duration = secs(40);
+/// What a function may be configured with, senseless values included.
+const TTLS: [Duration; 4] = [TTL, secs(20), Duration::ZERO, Duration::from_nanos(5)];
+const RETRIES: u32 = 2;
 /// Two functions, and the first again after its tag has moved.
 const FUNCTIONS: [(&str, u64); 3] = [("a:v1", 1), ("b:v1", 1), ("a:v1", 2)];
 
@@ -45,12 +48,15 @@ struct Ask {
     function: usize,
     deadline: Option<Time>,
     at: Option<Uid>,
+    /// How often it was sent to a pod.
+    tries: u32,
 }
 
 /// A pod in the cluster, and what the pool was told about it.
 #[derive(Clone)]
 struct Known {
     name: PodName,
+    slot: PodName,
     function: usize,
     template: TemplateVersion,
     version: Arc<str>,
@@ -76,6 +82,7 @@ impl Chaos {
             ready_timeout: secs(20),
             probe_timeout: secs(2),
             max_background_starts: 1,
+            max_retries: RETRIES,
             patience: secs(30),
             adopted: Settings {
                 ttl: TTL,
@@ -118,7 +125,7 @@ impl Chaos {
             53..55 => self.probe(a, b),
             55 => self.change_template(),
             56 => {
-                let ttl = if c & 2 == 0 { TTL } else { TTL / 2 };
+                let ttl = TTLS[c / 2 % TTLS.len()];
                 self.configure(1 + a % 3, c as u64 % 2, ttl);
                 let warm = self.functions.iter().take(b % 3).cloned().collect();
                 self.send(Event::Configured(warm));
@@ -156,6 +163,8 @@ impl Chaos {
         if self.draining {
             return;
         }
+        // What is kept warm would stay.
+        self.send(Event::Configured(Vec::new()));
         for _ in 0..60 {
             self.cooperate();
             self.pass(secs(10));
@@ -209,7 +218,7 @@ impl Chaos {
             self.now = self.now.max(at);
             self.send(Event::Tick);
             wakeups += 1;
-            assert!(wakeups < 1000, "woken again and again: {:#?}", self.pool);
+            assert!(wakeups < 3000, "woken again and again: {:#?}", self.pool);
         }
         self.now = end;
     }
@@ -225,9 +234,10 @@ impl Chaos {
 }
 
 impl Known {
-    fn new(name: PodName, function: usize, template: TemplateVersion) -> Self {
+    fn new(name: PodName, slot: PodName, function: usize, template: TemplateVersion) -> Self {
         Self {
             name,
+            slot,
             function,
             template,
             version: "0".into(),

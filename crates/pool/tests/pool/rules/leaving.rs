@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use runner_pool::{Event, Leave, PodPhase, Settings};
+use rstest::rstest;
+use runner_pool::{Event, Leave, Limits, PodPhase, Settings};
 
 use crate::world::{World, failure, function, secs, uid_of, with_settings};
 
@@ -42,12 +43,15 @@ fn a_delete_carries_the_version_last_seen() {
     );
 }
 
-fn shortened(seconds: u64) -> Event {
+/// Configuration is loaded with a shorter TTL; the function is not kept warm.
+fn shorten(world: &mut World, seconds: u64) {
     let settings = Settings {
         generation: 1,
         ..ttl(seconds)
     };
-    Event::Configured(vec![with_settings("fn:v1", settings)])
+    let configured = vec![with_settings("fn:v1", settings)];
+    world.send(Event::Configured(configured)).none();
+    world.send(Event::Configured(Vec::new())).none();
 }
 
 #[test]
@@ -56,7 +60,7 @@ fn a_shortened_ttl_takes_back_what_was_promised_and_counts_from_then_on() {
     let create = world.warm(&with_settings("fn:v1", ttl(1800)));
     world.observe(&create, PodPhase::Ready).none();
     world.pass(secs(600)).none();
-    world.send(shortened(60)).none();
+    shorten(&mut world, 60);
     let written = world.pass(secs(2)).extensions();
     assert_eq!(written.len(), 1, "{written:?}");
     let mut seen = world.seen(&create, PodPhase::Ready);
@@ -67,11 +71,28 @@ fn a_shortened_ttl_takes_back_what_was_promised_and_counts_from_then_on() {
 }
 
 #[test]
+fn a_shortened_ttl_that_could_not_be_written_is_written_again() {
+    let mut world = World::new();
+    let create = world.warm(&with_settings("fn:v1", ttl(1800)));
+    world.observe(&create, PodPhase::Ready).none();
+    shorten(&mut world, 60);
+    for _ in 0..3 {
+        let written = world.pass(secs(12)).extensions();
+        assert_eq!(written.len(), 1, "{written:?}");
+        assert!(written[0].reclaim_after <= world.now + secs(61));
+        let (name, uid) = (create.name.clone(), uid_of(&create));
+        world.send(Event::ExtendFailed { name, uid }).none();
+    }
+    assert_eq!(world.pass(secs(12)).extensions().len(), 1);
+    assert!(world.pass(secs(12)).extensions().is_empty());
+}
+
+#[test]
 fn a_pod_keeps_its_ttl_until_the_shorter_one_is_written() {
     let mut world = World::new();
     let create = world.warm(&with_settings("fn:v1", ttl(1800)));
     world.observe(&create, PodPhase::Ready).none();
-    world.send(shortened(60)).none();
+    shorten(&mut world, 60);
     assert!(world.pass(secs(600)).deletes().is_empty());
 }
 
@@ -79,7 +100,7 @@ fn a_pod_keeps_its_ttl_until_the_shorter_one_is_written() {
 fn a_ttl_shortened_while_a_pod_starts_holds_for_that_pod() {
     let mut world = World::new();
     let create = world.request(&with_settings("fn:v1", ttl(1800))).1.create();
-    world.send(shortened(60)).none();
+    shorten(&mut world, 60);
     world.pass(secs(5)).none();
     let assign = world.start(&create).assign();
     world.answer(&assign).none();
@@ -98,6 +119,48 @@ fn a_busy_pod_never_goes() {
     assert!(world.pass(secs(3600)).deletes().is_empty());
     world.answer(&running).none();
     assert_eq!(world.pass(secs(61)).deletes().len(), 1);
+}
+
+#[rstest]
+#[case::zero(Duration::ZERO)]
+#[case::nanoseconds(Duration::from_nanos(5))]
+#[case::milliseconds(Duration::from_millis(3))]
+fn a_pod_with_a_tiny_ttl_serves_and_goes(#[case] tiny: Duration) {
+    let mut world = World::new();
+    let function = with_settings(
+        "fn:v1",
+        Settings {
+            ttl: tiny,
+            ..Settings::default()
+        },
+    );
+    let create = world.request(&function).1.create();
+    let running = world.start(&create).assign();
+    assert!(world.pass(secs(10)).deletes().is_empty());
+    world.answer(&running);
+    assert_eq!(world.pass(secs(3)).delete().why, Leave::Idle);
+}
+
+#[test]
+fn zero_limits_do_not_keep_the_pool_busy() {
+    let mut world = World::with(Limits {
+        ready_timeout: Duration::ZERO,
+        probe_timeout: Duration::ZERO,
+        start_backoff: (Duration::ZERO, Duration::ZERO),
+        retry_backoff: (Duration::ZERO, Duration::ZERO),
+        extend_step: Duration::ZERO,
+        extend_batch: Duration::ZERO,
+        ..Limits::default()
+    });
+    let function = with_settings("fn:v1", ttl(0));
+    for _ in 0..3 {
+        for create in world.request(&function).1.creates() {
+            if let [running] = world.start(&create).assigns().as_slice() {
+                world.lose(running);
+            }
+        }
+        world.pass(secs(1));
+    }
 }
 
 #[test]

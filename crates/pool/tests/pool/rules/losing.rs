@@ -22,24 +22,33 @@ fn a_request_whose_pod_is_lost_runs_once_more_on_another() {
 }
 
 #[test]
-fn a_second_loss_is_told_to_the_caller() {
-    let mut world = World::new();
-    let function = function("fn:v1", 2, 1);
-    for slot in 1..=2 {
-        let seen = world.foreign(&function, slot, PodPhase::Ready);
-        world.send(Event::Pod(seen));
+fn a_loss_after_the_last_retry_is_told_to_the_caller() {
+    for max_retries in 0..=3 {
+        let mut world = World::with(Limits {
+            max_retries,
+            ..Limits::default()
+        });
+        let function = function("fn:v1", 4, 1);
+        for slot in 1..=4 {
+            let seen = world.foreign(&function, slot, PodPhase::Ready);
+            world.send(Event::Pod(seen));
+        }
+        let first = world.request(&function).1.assign();
+        let mut last = first.clone();
+        for _ in 0..max_retries {
+            last = world.lose(&last).assign();
+            assert!(last.retry);
+        }
+        let (rejected, error) = world.lose(&last).reject();
+        assert_eq!((rejected, error.reason()), (first.request, Reason::PodLost));
+        assert!(error.message().contains("connection reset"), "{error}");
     }
-    let first = world.request(&function).1.assign();
-    let second = world.lose(&first).assign();
-    let (rejected, error) = world.lose(&second).reject();
-    assert_eq!((rejected, error.reason()), (first.request, Reason::PodLost));
-    assert!(error.message().contains("connection reset"), "{error}");
 }
 
 #[test]
 fn with_retries_turned_off_the_first_loss_is_told() {
     let mut world = World::with(Limits {
-        retry_lost: false,
+        max_retries: 0,
         ..Limits::default()
     });
     let function = function("fn:v1", 1, 1);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use runner_pool::{Event, Observed, PodPhase, Settings, TemplateVersion};
+use runner_pool::{
+    Event, Function, Leave, Observed, PodPhase, Settings, Template, TemplateVersion,
+};
 
-use crate::world::{World, function, image, secs, with_settings};
+use crate::world::{TEMPLATE, World, function, image, secs, with_settings};
 
 #[test]
 fn a_restarted_runner_uses_the_pods_it_finds() {
@@ -91,7 +93,7 @@ fn an_old_pod_another_replica_still_uses_is_left_to_it() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut seen = world.foreign(&function, 1, PodPhase::Ready);
-    seen.template = TemplateVersion::parse("99");
+    seen.template = TemplateVersion::new(&"99".into(), 0);
     world.send(Event::Pod(seen.clone())).none();
     world.warm(&function);
     for _ in 0..10 {
@@ -185,4 +187,70 @@ fn a_pod_that_names_no_digest_goes_when_its_time_has_come() {
     world.send(Event::Pod(seen.clone())).none();
     let deleted = world.pass(function.settings().ttl + secs(1)).delete();
     assert_eq!(deleted.uid, seen.uid);
+}
+
+/// A pod as the Go runner makes it: named after its slot with a suffix, without our annotation.
+fn earlier(world: &mut World, function: &Arc<Function>) -> Observed {
+    let seen = world.foreign(function, 1, PodPhase::Ready);
+    Observed {
+        name: format!("{}-x7k2p", seen.slot).as_str().into(),
+        template: TemplateVersion::of_pod(TEMPLATE, None, 0),
+        ..seen
+    }
+}
+
+#[test]
+fn a_pod_of_an_earlier_runner_is_used_and_keeps_its_slot() {
+    let mut world = World::new();
+    let function = function("fn:v1", 2, 1);
+    let seen = earlier(&mut world, &function);
+    world.send(Event::Pod(seen.clone())).none();
+    assert_eq!(world.request(&function).1.assign().name, seen.name);
+    let second = world.request(&function).1.create();
+    assert_eq!(second.slot, runner_pool::slot_name(function.image(), 2));
+    let gone = Event::PodGone {
+        name: seen.name,
+        uid: seen.uid,
+    };
+    let third = world.send(gone).create();
+    assert_eq!(third.slot, seen.slot);
+}
+
+#[test]
+fn an_outdated_pod_of_an_earlier_runner_goes_though_nobody_calls_its_function() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let mut seen = earlier(&mut world, &function);
+    seen.template = TemplateVersion::of_pod("99", None, 0);
+    world.send(Event::Pod(seen.clone())).none();
+    world.pass(secs(120)).none();
+    let delete = world.pass(secs(2)).delete();
+    assert_eq!((delete.name, delete.why), (seen.name, Leave::OldTemplate));
+}
+
+#[test]
+fn a_pod_of_an_earlier_runner_goes_at_its_reclaim_time() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let mut seen = earlier(&mut world, &function);
+    seen.template = TemplateVersion::of_pod("no number", None, 0);
+    seen.reclaim_after = Some(world.now + secs(300));
+    world.send(Event::Pod(seen)).none();
+    world.pass(secs(299)).none();
+    assert_eq!(world.pass(secs(2)).delete().why, Leave::Idle);
+}
+
+#[test]
+fn a_pod_with_another_message_limit_is_not_used() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let mut seen = earlier(&mut world, &function);
+    seen.template = TemplateVersion::of_pod(TEMPLATE, None, 7);
+    world.send(Event::Pod(seen.clone())).none();
+    world.request(&function).1.create();
+    assert!(world.pass(secs(600)).deletes().is_empty(), "it has its TTL");
+    let mut template = Template::from(TEMPLATE);
+    template.message_limit = 7;
+    world.send(Event::TemplateChanged(template));
+    assert_eq!(world.request(&function).1.assign().name, seen.name);
 }

@@ -14,7 +14,7 @@ fn a_changed_template_starts_the_new_pod_before_the_old_one_goes() {
     let acts = world.send(Event::TemplateChanged("101".into()));
     assert!(acts.deletes().is_empty());
     let new = acts.create();
-    assert_eq!(new.template, TemplateVersion::parse("101"));
+    assert_eq!(new.template, TemplateVersion::new(&"101".into(), 0));
     let delete = world.start(&new).delete();
     assert_eq!((delete.uid, delete.why), (uid_of(&old), Leave::OldTemplate));
 }
@@ -46,7 +46,9 @@ fn a_roll_over_under_load_fails_nobody() {
         if round % 50 == 10 {
             acts.extend(
                 world
-                    .send(Event::TemplateChanged((200 + round).to_string().into()))
+                    .send(Event::TemplateChanged(
+                        (200 + round).to_string().as_str().into(),
+                    ))
                     .0,
             );
         }
@@ -86,7 +88,7 @@ fn changed_overrides_roll_over_too() {
     let new = world
         .send(Event::Configured(vec![with_settings("fn:v1", settings)]))
         .create();
-    assert_eq!(new.template, TemplateVersion::new("100".into(), 7));
+    assert_eq!(new.template, TemplateVersion::new(&"100".into(), 7));
     assert_eq!(world.start(&new).delete().uid, uid_of(&old));
 }
 
@@ -124,7 +126,7 @@ fn a_moved_tag_is_served_by_pods_of_its_new_digest() {
     let running = world.request(&at(1)).1.assign();
     let (request, acts) = world.request(&at(2));
     let new = acts.create();
-    assert_eq!(new.name.as_str(), "fn-v1-1-00000002");
+    assert_eq!(new.slot.as_str(), "fn-v1-1-00000002");
     assert_eq!(world.start(&new).assign().request, request);
     assert!(world.answer(&running).rejects().is_empty());
     let delete = world.pass(secs(180)).delete();
@@ -154,7 +156,7 @@ fn a_pod_of_a_template_unknown_here_is_not_used_and_not_removed() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut seen = world.foreign(&function, 1, PodPhase::Ready);
-    seen.template = TemplateVersion::parse("500");
+    seen.template = TemplateVersion::new(&"500".into(), 0);
     world.send(Event::Pod(seen.clone())).none();
     let ours = world.warm(&function);
     assert_ne!(ours.name, seen.name);

@@ -69,14 +69,16 @@ fn the_lowest_free_slot_is_used_again() {
     let first = world.request(&function).1.create();
     let second = world.request(&function).1.create();
     assert_eq!(
-        (first.name.as_str(), second.name.as_str()),
+        (first.slot.as_str(), second.slot.as_str()),
         ("fn-v1-1-00000001", "fn-v1-2-00000001")
     );
     let lost = world.start(&first).assign();
     let kept = world.start(&second).assign();
     world.answer(&lost);
     world.gone(&first);
-    assert_eq!(world.request(&function).1.create().name, first.name);
+    let again = world.request(&function).1.create();
+    assert_eq!(again.slot, first.slot);
+    assert_ne!(again.name, first.name, "its predecessor had that name");
     world.answer(&kept);
 }
 
@@ -84,7 +86,7 @@ fn the_lowest_free_slot_is_used_again() {
 fn functions_whose_slots_would_share_a_name_get_different_ones() {
     let mut world = World::new();
     let names = ["fn:v1.0", "fn:v10", "fn:v.10"]
-        .map(|name| world.request(&function(name, 1, 1)).1.create().name);
+        .map(|name| world.request(&function(name, 1, 1)).1.create().slot);
     assert_eq!(
         names.each_ref().map(PodName::as_str),
         [
@@ -118,6 +120,21 @@ fn a_pod_that_cannot_start_fails_its_waiters_at_once_in_its_own_words() {
         );
     }
     assert_eq!(acts.delete().uid, uid_of(&create));
+}
+
+#[test]
+fn starts_another_pod_at_once_where_the_next_one_avoids_the_failure() {
+    let mut world = World::new();
+    let function = function("fn:v1", 1, 1);
+    let (_, acts) = world.request(&function);
+    let create = acts.create();
+    world.accept(&create);
+    let why = failure("CreateContainerError", "cannot mount");
+    let acts = world.observe(&create, PodPhase::FailedAvoidably(why));
+    assert!(acts.rejects().is_empty());
+    let next = acts.create();
+    assert_ne!(next.name, create.name);
+    assert_eq!(world.start(&next).assigns().len(), 1);
 }
 
 #[test]
@@ -318,7 +335,7 @@ fn a_late_announcement_does_not_revive_an_earlier_attempt() {
     world.accept(&early);
     world.gone(&early);
     let late = world.pass(secs(1)).create();
-    assert_eq!(late.name, early.name);
+    assert_eq!(late.slot, early.slot);
     let (name, uid) = (early.name.clone(), uid_of(&early));
     world
         .send(Event::Ready {

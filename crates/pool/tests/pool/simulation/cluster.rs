@@ -19,6 +19,7 @@ pub struct Cluster {
 }
 
 struct Stored {
+    slot: PodName,
     uid: Uid,
     version: u64,
     image: Arc<ImageReference>,
@@ -41,6 +42,7 @@ impl Cluster {
         self.version += 1;
         let uid = Uid::from(format!("uid-{}", self.version));
         let pod = Stored {
+            slot: create.slot.clone(),
             uid: uid.clone(),
             version: self.version,
             image: Arc::clone(create.function.image()),
@@ -153,6 +155,7 @@ impl Stored {
     fn observed(&self, name: &PodName) -> Observed {
         Observed {
             name: name.clone(),
+            slot: self.slot.clone(),
             uid: self.uid.clone(),
             resource_version: self.version.to_string().into(),
             image: Arc::clone(&self.image),

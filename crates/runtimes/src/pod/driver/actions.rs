@@ -1,10 +1,10 @@
 //! Carrying out what the pool says, in tasks of their own.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::{StreamExt, stream};
 use runner_cluster::{Announce, DeleteOutcome};
-use runner_pool::{Assign, Create, Delete, Event, Extension, Outcome, PodName, Uid};
+use runner_pool::{Assign, Create, Delete, Event, Extension, Leave, Outcome, PodName, Uid};
 
 use super::Driver;
 use crate::pod::{
@@ -35,7 +35,8 @@ impl Driver {
         if let Some(token) = token {
             self.tokens.insert(create.name.clone(), token);
         }
-        let start = Start::new(&create.name, self.asked_by.as_ref(), self.tracing);
+        let asked_by = self.asked_by.as_ref();
+        let start = Start::new(&create.name, create.slot.clone(), asked_by, self.tracing);
         self.asked.insert(create.name.clone(), start);
         tokio::spawn(self.creator.clone().create(create, templates, announce));
         None
@@ -43,8 +44,14 @@ impl Driver {
 
     pub(super) fn delete(&mut self, delete: Delete) {
         self.metrics.deleted(delete.why);
+        if delete.why == Leave::TooSlow
+            && let Some(link) = self.links.get(&delete.uid)
+            && link.address.is_none()
+        {
+            self.creator.injector.stuck(link.injection);
+        }
         tracing::info!(pod = %delete.name, why = ?delete.why, "removing a pod");
-        let service = self.services.get(delete.name.as_str()).cloned();
+        let service = self.service_left_by(&delete.uid);
         let (creator, messages) = (self.creator.clone(), self.messages.clone());
         tokio::spawn(async move {
             let failed = |conflict| Event::DeleteFailed {
@@ -84,13 +91,13 @@ impl Driver {
                 },
             })
         };
-        let service = self.services.get(assign.name.as_str());
         let Some(link) = self.links.get_mut(&assign.pod) else {
             return lost("nothing is known of the pod any more");
         };
+        let service = self.services.get(link.slot.as_str());
         let channel = match &link.line {
             Some(line) => line.channel.clone(),
-            None => match link.target(self.connect, service, &self.namespace) {
+            None => match link.target(self.connect, service, &self.service_domain) {
                 Some(target) => link.line.insert(target.dial()).channel.clone(),
                 None => return lost("the pod has no address yet"),
             },
@@ -109,13 +116,16 @@ impl Driver {
     }
 
     pub(super) fn extend(&self, extensions: Vec<Extension>) {
-        let cluster = self.creator.cluster.clone();
+        let (cluster, messages) = (self.creator.cluster.clone(), self.messages.clone());
         tokio::spawn(async move {
             let writes = stream::iter(extensions).map(|extension| {
-                let cluster = cluster.clone();
+                let (cluster, messages) = (cluster.clone(), messages.clone());
                 async move {
                     if let Err(error) = cluster.extend(&extension).await {
-                        tracing::warn!(pod = %extension.name, %error, "cannot extend a pod's life");
+                        tracing::warn!(pod = %extension.name, %error, "cannot write a pod's reclaim-after");
+                        let Extension { name, uid, .. } = extension;
+                        let failed = Event::ExtendFailed { name, uid };
+                        let _ = messages.send(Message::Event(failed));
                     }
                 }
             });
@@ -125,11 +135,10 @@ impl Driver {
 
     /// Asks over fresh connections, by every way there is: the old one may be what is broken.
     pub(super) fn probe(&self, name: PodName, uid: Uid) -> Option<Event> {
-        let service = self.services.get(name.as_str());
-        let targets = self
-            .links
-            .get(&uid)
-            .map(|link| link.targets(self.connect, service, &self.namespace));
+        let targets = self.links.get(&uid).map(|link| {
+            let service = self.services.get(link.slot.as_str());
+            link.targets(self.connect, service, &self.service_domain)
+        });
         let lines: Vec<_> = targets.into_iter().flatten().map(Target::dial).collect();
         if lines.is_empty() {
             return Some(Event::ProbeFailed { name, uid });
@@ -144,30 +153,6 @@ impl Driver {
             });
         });
         None
-    }
-
-    /// Removes services that have had no pod for a whole round.
-    pub(super) fn remove_orphans(&mut self, round: Duration) {
-        let creating: std::collections::HashSet<&str> = self
-            .links
-            .values()
-            .map(|link| link.name.as_str())
-            .chain(self.asked.keys().map(PodName::as_str))
-            .collect();
-        let now = Instant::now();
-        self.orphans
-            .retain(|name, _| self.services.contains_key(name) && !creating.contains(&**name));
-        for (name, service) in &self.services {
-            if creating.contains(&**name) {
-                continue;
-            }
-            let since = *self.orphans.entry(name.clone()).or_insert(now);
-            // Another replica may be about to fill the slot.
-            if now.duration_since(since) >= round {
-                tracing::info!(service = name, "removing a service without a pod");
-                tokio::spawn(self.creator.clone().remove_service(service.clone()));
-            }
-        }
     }
 }
 

@@ -1,13 +1,17 @@
 //! Services that come and go before pods in use.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use runner_cluster::ServiceSeen;
-use runner_pool::{PodPhase, Uid};
+use runner_pool::Uid;
 
 use super::Driver;
 use crate::pod::{
     connection::{Connect, Line, knock},
+    link::Link,
     message::Message,
 };
 
@@ -28,22 +32,22 @@ impl Driver {
         }
     }
 
-    pub(super) fn service_gone(&mut self, name: String) {
-        self.services.remove(&name);
-        self.leave_service(&name);
+    pub(super) fn service_gone(&mut self, name: &str) {
+        self.services.remove(name);
+        self.leave_service(name);
         self.check_later(name);
     }
 
     /// The watch started over: what went while nobody looked is gone now.
     pub(super) fn services_listed(&mut self, present: &HashSet<String>) {
         self.services.retain(|name, _| present.contains(name));
-        let names = self.links.values().map(|link| link.name.as_str());
+        let names = self.links.values().map(|link| link.slot.as_str());
         let without: HashSet<String> = names
             .filter(|name| !present.contains(*name))
             .map(str::to_owned)
             .collect();
         for name in without {
-            self.service_gone(name);
+            self.service_gone(&name);
         }
     }
 
@@ -54,25 +58,83 @@ impl Driver {
         }
     }
 
-    /// Somebody deleted the service of a pod that is there.
-    pub(super) fn restore_service(&mut self, name: &str) {
-        if self.services.contains_key(name) {
-            return;
+    /// Makes a pod and its service a pair again: makes the service that a pod lacks, and removes
+    /// the service that no pod is behind.
+    pub(super) fn check_service(&mut self, slot: &str) {
+        let in_slot = |link: &&Link| link.slot.as_str() == slot;
+        match self.services.get(slot) {
+            Some(service) => {
+                let filled = self.links.values().any(|link| in_slot(&link));
+                if !filled && !self.is_asked_for(slot) {
+                    tracing::info!(service = slot, "removing a service without a pod");
+                    tokio::spawn(self.creator.clone().remove_service(service.clone()));
+                }
+            }
+            None => {
+                let mut pods = self.links.values().filter(in_slot);
+                if pods.any(Link::is_in_use) {
+                    self.restore_service(slot);
+                }
+            }
         }
-        let in_use = self.links.values().any(|link| {
-            link.name.as_str() == name
-                && link.seen.as_ref().is_some_and(|seen| {
-                    matches!(seen.phase, PodPhase::Ready | PodPhase::Starting(_))
-                })
-        });
+    }
+
+    /// Returns whether a pod is being created for a slot.
+    fn is_asked_for(&self, slot: &str) -> bool {
+        let mut starts = self.asked.values();
+        starts.any(|start| start.slot().as_str() == slot)
+    }
+
+    fn restore_service(&self, slot: &str) {
         let Some(templates) = &self.templates else {
             return;
         };
-        if !in_use || !self.creator.services || self.pool.is_draining() {
+        if !self.creator.services || self.pool.is_draining() {
             return;
         }
-        let (creator, templates, name) = (self.creator.clone(), templates.clone(), name.to_owned());
-        tokio::spawn(async move { creator.make_service(&name, &templates).await });
+        let (creator, templates, slot) = (self.creator.clone(), templates.clone(), slot.to_owned());
+        tokio::spawn(async move { creator.make_service(&slot, &templates).await });
+    }
+
+    /// Removes services that have had no pod for a whole round, and makes those that are missing:
+    /// a request to the API server may have failed before.
+    pub(super) fn check_services(&mut self, round: Duration) {
+        let slots: HashSet<&str> = self
+            .links
+            .values()
+            .map(|link| link.slot.as_str())
+            .chain(self.asked.values().map(|start| start.slot().as_str()))
+            .collect();
+        let now = Instant::now();
+        let without_pod = |name: &str| !slots.contains(name);
+        self.orphans
+            .retain(|name, _| self.services.contains_key(name) && without_pod(name));
+        let services = self.services.keys();
+        for name in services.filter(|name| without_pod(name)) {
+            self.orphans.entry(name.clone()).or_insert(now);
+        }
+        // Another replica may be about to fill the slot.
+        let orphans = self.orphans.iter();
+        let orphans = orphans.filter(|(_, since)| now.duration_since(**since) >= round);
+        let orphans = orphans.map(|(name, _)| name.clone());
+        let bare = slots
+            .iter()
+            .filter(|slot| !self.services.contains_key(**slot))
+            .map(|slot| (*slot).to_owned());
+        let unpaired: Vec<String> = orphans.chain(bare).collect();
+        for slot in unpaired {
+            self.check_service(&slot);
+        }
+    }
+
+    /// Returns the service that is of no use once this pod is gone.
+    pub(super) fn service_left_by(&self, uid: &Uid) -> Option<ServiceSeen> {
+        let slot = &self.links.get(uid)?.slot;
+        let mut others = self.links.iter().filter(|(other, _)| *other != uid);
+        if others.any(|(_, link)| link.slot == *slot) || self.is_asked_for(slot.as_str()) {
+            return None;
+        }
+        self.services.get(slot.as_str()).cloned()
     }
 
     /// Pods of a service that is gone are called directly, where that is allowed. Where it is not,
@@ -84,7 +146,7 @@ impl Driver {
         let of_it = self
             .links
             .values_mut()
-            .filter(|link| link.name.as_str() == name);
+            .filter(|link| link.slot.as_str() == name);
         for link in of_it {
             link.line.take_if(|line| line.target.is_service());
         }
@@ -97,8 +159,8 @@ impl Driver {
         let Some(link) = self.links.get_mut(uid) else {
             return;
         };
-        let service = self.services.get(link.name.as_str());
-        let target = link.target(self.connect, service, &self.namespace);
+        let service = self.services.get(link.slot.as_str());
+        let target = link.target(self.connect, service, &self.service_domain);
         let moves = |line: &Line| {
             let better = target.as_ref().filter(|to| to.is_service());
             better.is_some_and(|to| *to != line.target)
@@ -120,8 +182,9 @@ impl Driver {
         link.move_with(task.abort_handle());
     }
 
-    fn check_later(&self, name: String) {
-        let messages = self.messages.clone();
+    /// Checks a slot once the news of a pod and of its service had time to come.
+    pub(super) fn check_later(&self, slot: &str) {
+        let (messages, name) = (self.messages.clone(), slot.to_owned());
         tokio::spawn(async move {
             tokio::time::sleep(SETTLE).await;
             let _ = messages.send(Message::CheckService(name));
@@ -132,7 +195,7 @@ impl Driver {
         let named = self
             .links
             .iter()
-            .filter(|(_, link)| link.name.as_str() == name);
+            .filter(|(_, link)| link.slot.as_str() == name);
         named.map(|(uid, _)| uid.clone()).collect()
     }
 }

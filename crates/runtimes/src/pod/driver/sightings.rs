@@ -2,18 +2,26 @@
 
 use std::net::IpAddr;
 
-use runner_cluster::{Seen, Sighting};
-use runner_pool::{Event, PodName, PodPhase, Uid};
+use runner_cluster::{BadTemplate, Seen, Sighting};
+use runner_pool::{Event, Observed, PodName, PodPhase, Uid};
 
 use super::Driver;
-use crate::pod::{announce::Heard, connection::knock, link::Link, message::Message, start::Phase};
+use crate::pod::{
+    announce::Heard,
+    connection::{Connect, knock},
+    link::Link,
+    message::Message,
+    start::Phase,
+};
 
 impl Driver {
     pub(super) fn see(&mut self, seen: Seen) {
         match seen {
             Seen::Pod(sighting) => self.see_pod(*sighting),
             Seen::PodGone { name, uid } => {
-                self.links.remove(&uid);
+                if let Some(link) = self.links.remove(&uid) {
+                    self.check_later(link.slot.as_str());
+                }
                 // Nobody will announce that pod any more.
                 if self.tokens.get(&name).and_then(|token| token.pod.as_ref()) == Some(&uid) {
                     self.tokens.remove(&name);
@@ -27,17 +35,27 @@ impl Driver {
                 self.listed.0 = true;
             }
             Seen::Service(service) => self.see_service(service),
-            Seen::ServiceGone(name) => self.service_gone(name),
+            Seen::ServiceGone(name) => self.service_gone(&name),
             Seen::Services(names) => {
                 self.services_listed(&names);
                 self.listed.1 = true;
             }
+            Seen::Templates(Ok(templates))
+                if self.connect == Connect::Service && templates.service_is_headless() =>
+            {
+                let error = BadTemplate::headless();
+                tracing::error!("{error}");
+                self.template_error = Some(error);
+            }
             Seen::Templates(Ok(templates)) => {
-                let version = templates.version.clone();
+                let template = templates.for_pool(self.creator.render.max_request_body_size);
                 self.template_error = None;
                 // First: what the pool asks for next is to be made from these.
-                self.templates = Some(templates);
-                self.tell(Event::TemplateChanged(version));
+                self.templates = Some(templates.clone());
+                // Now, so that the first pod need not wait for the answer of the API server.
+                let injector = self.creator.injector.clone();
+                tokio::spawn(async move { injector.choose(&templates).await });
+                self.tell(Event::TemplateChanged(template));
             }
             Seen::Templates(Err(error)) => {
                 self.template_error = Some(error);
@@ -51,13 +69,24 @@ impl Driver {
         }
     }
 
-    pub(super) fn see_pod(&mut self, sighting: Sighting) {
+    pub(super) fn see_pod(&mut self, mut sighting: Sighting) {
+        sighting.observed.phase = match sighting.observed.phase {
+            PodPhase::Failed(failure)
+                if self.creator.injector.failed(sighting.injection, &failure) =>
+            {
+                PodPhase::FailedAvoidably(failure)
+            }
+            phase => phase,
+        };
         let uid = sighting.observed.uid.clone();
-        let name = sighting.observed.name.clone();
+        let Observed { name, slot, .. } = &sighting.observed;
+        if !self.links.contains_key(&uid) {
+            self.check_later(slot.as_str());
+        }
         let link = self
             .links
             .entry(uid.clone())
-            .or_insert_with(|| Link::new(name, None));
+            .or_insert_with(|| Link::new(name.clone(), slot.clone(), None));
         let news = (
             sighting.scheduled,
             sighting.address.is_some(),
@@ -136,8 +165,8 @@ impl Driver {
             link.stop_knocking();
             return;
         }
-        let service = self.services.get(link.name.as_str());
-        let Some(target) = link.target(self.connect, service, &self.namespace) else {
+        let service = self.services.get(link.slot.as_str());
+        let Some(target) = link.target(self.connect, service, &self.service_domain) else {
             return;
         };
         if link.is_knocked_at() {

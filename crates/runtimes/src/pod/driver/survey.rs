@@ -7,9 +7,10 @@ impl Driver {
     /// Costs a walk over all pods: for people, not for each request.
     pub(super) fn survey(&self) -> Survey {
         let ways = self.links.iter().filter_map(|(uid, link)| {
-            let service = self.services.get(link.name.as_str());
+            let service = self.services.get(link.slot.as_str());
             let in_use = link.line.as_ref().map(|line| line.target.clone());
-            let target = in_use.or_else(|| link.target(self.connect, service, &self.namespace))?;
+            let target =
+                in_use.or_else(|| link.target(self.connect, service, &self.service_domain))?;
             let way = match target.authority {
                 Some(_) => Way::Service(target.address),
                 None => Way::Pod(target.address),
@@ -26,6 +27,7 @@ impl Driver {
             starts: starts.collect(),
             announcements_refused: self.refused,
             cold: self.cold.clone(),
+            injection: self.creator.injector.status(),
             template_error: self.template_error.as_ref().map(ToString::to_string),
         }
     }

@@ -16,7 +16,7 @@ pub(super) fn read(
     protocol: Protocol,
 ) -> Result<Uri, TelemetryError> {
     let [of_signal, of_all] = names.endpoint;
-    let plain = !asks_for_tls(variables, names)?;
+    let plain = !asks_for_tls(variables, names);
     let (name, base) = match first(variables, names.endpoint) {
         Some((name, text)) => (name, parse(name, &text, plain)?),
         None => (of_all, Uri::from_static(protocol.default_endpoint())),
@@ -28,14 +28,8 @@ pub(super) fn read(
 }
 
 /// Only where an endpoint has no scheme: `http://` and `https://` say it themselves.
-fn asks_for_tls(
-    variables: &Variables<'_>,
-    names: &SignalVariables,
-) -> Result<bool, TelemetryError> {
-    match first(variables, names.insecure) {
-        Some((name, _)) => Ok(!variables.flag(name)?),
-        None => Ok(false),
-    }
+fn asks_for_tls(variables: &Variables<'_>, names: &SignalVariables) -> bool {
+    first(variables, names.insecure).is_some_and(|(name, _)| !variables.flag(name))
 }
 
 /// Takes `http://host:port`, and `host:port` as the same.

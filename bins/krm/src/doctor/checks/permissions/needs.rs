@@ -94,12 +94,22 @@ pub(super) fn needs(context: &Context<'_>) -> Vec<Need> {
     }
     if context.flag_is_on("enable-private-registries") {
         let name = context.flag("registry-auth-secret-name");
+        let name = name.unwrap_or_else(|| "auth-secret".to_owned());
         let without = "nodes have no credentials for private registries";
         needs.push(need("", "secrets", &["create"], without));
         needs.push(Need {
-            name: Some(name.unwrap_or_else(|| "auth-secret".to_owned())),
+            name: Some(name.clone()),
             ..need("", "secrets", &["get", "update"], without)
         });
+        needs.push(optional(Need {
+            name: Some(name),
+            ..need(
+                "",
+                "secrets",
+                &["delete"],
+                "a Secret of that name but of another type stays in the way",
+            )
+        }));
     }
     if let Some(name) = context
         .flag("function-pod-template")

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use runner_core::{EvaluationError, Reason};
 use runner_pool::{
-    Attempt, Event, Function, Outcome, PodPhase, Request, RequestId, Settings, StartFailure,
-    TemplateVersion, Uid, slot_name,
+    Attempt, Event, Function, Outcome, PodName, PodPhase, Request, RequestId, Settings,
+    StartFailure, TemplateVersion, Uid, pod_name, slot_name,
 };
 
 use super::{Ask, Chaos, FUNCTIONS, Known, TTL};
@@ -22,6 +22,7 @@ impl Chaos {
                 function,
                 deadline,
                 at: None,
+                tries: 0,
             },
         );
         let function = Arc::clone(&self.functions[function]);
@@ -107,7 +108,7 @@ impl Chaos {
             version: Arc::clone(&resource_version),
             attempt: Some(attempt),
             reclaim_after: create.reclaim_after,
-            ..Known::new(name.clone(), function, create.template)
+            ..Known::new(name.clone(), create.slot, function, create.template)
         };
         self.pods.insert(uid.clone(), known);
         match how % 8 {
@@ -212,23 +213,31 @@ impl Chaos {
     /// Another replica starts a pod.
     pub(super) fn foreign(&mut self, function: usize, slot: usize, template: usize) {
         let function = function % FUNCTIONS.len();
-        let name = slot_name(self.functions[function].image(), 1 + slot % 3);
-        if self.pods.values().any(|pod| pod.name == name) {
+        let taken = slot_name(self.functions[function].image(), 1 + slot % 3);
+        if self.pods.values().any(|pod| pod.slot == taken) {
             return;
         }
-        // Whoever meant to create it learns that the name is taken.
-        self.creates.retain(|create| create.name != name);
+        let version = |number: u64| TemplateVersion::new(&number.to_string().as_str().into(), 0);
+        // The Go runner's pods have names of the API server's choice, and fewer annotations.
+        let earlier = template % 16 >= 12;
         let template = match template % 4 {
-            0 => TemplateVersion::parse(&(self.template - 1).to_string()),
-            1 => TemplateVersion::parse(&(self.template + 1).to_string()),
+            0 => version(self.template - 1),
+            1 => version(self.template + 1),
             _ => self.current(function),
         };
         let uid = Uid::from(format!("{}", self.count()));
         let reclaim_after = (self.now + TTL).to_next_second();
-        let known = Known {
+        let mut known = Known {
             reclaim_after,
-            ..Known::new(name, function, template)
+            ..Known::new(pod_name(&taken, None), taken, function, template)
         };
+        if earlier {
+            known.name = PodName::from(format!("{}-x7k2p", known.slot));
+            known.template = TemplateVersion::of_pod(known.template.version(), None, 0);
+        } else {
+            // Whoever meant to create it learns that the name is taken.
+            self.creates.retain(|create| create.name != known.name);
+        }
         self.pods.insert(uid.clone(), known);
         self.show(
             &uid,
@@ -294,7 +303,9 @@ impl Chaos {
 
     pub(super) fn change_template(&mut self) {
         self.template += 1;
-        self.send(Event::TemplateChanged(self.template.to_string().into()));
+        self.send(Event::TemplateChanged(
+            self.template.to_string().as_str().into(),
+        ));
     }
 
     pub(super) fn configure(&mut self, max_pods: usize, overrides: u64, ttl: Duration) {
@@ -303,6 +314,7 @@ impl Chaos {
             max_pods,
             max_waitlist: 2,
             max_in_flight: 3,
+            min_pods: max_pods / 2,
             ttl,
             overrides,
             generation: self.generation,

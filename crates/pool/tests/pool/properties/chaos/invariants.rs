@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use runner_pool::{Action, Assign, Create, Delete, Leave, PodName, PodState, Uid};
 
-use super::Chaos;
+use super::{Chaos, RETRIES};
 use crate::world::secs;
 
 impl Chaos {
@@ -58,13 +58,14 @@ impl Chaos {
             ask.deadline.is_none_or(|deadline| deadline > self.now),
             "an expired request"
         );
+        ask.tries += 1;
+        assert!(ask.tries <= 1 + RETRIES, "tried too often");
         if let Some(before) = ask.at.replace(assign.pod.clone()) {
             assert!(self.pods[&before].doubted, "taken from a pod that works");
         }
         let (function, template) = (pod.function, pod.template.clone());
-        assert_eq!(
-            template,
-            self.current(function),
+        assert!(
+            template.serves_for(&self.current(function)),
             "a pod of another template"
         );
         assert!(
@@ -84,13 +85,16 @@ impl Chaos {
             .collect();
         let named = |name: &PodName| pods.iter().filter(|pod| pod.name == *name).count();
         assert_eq!(named(&create.name), 1, "the name is taken");
+        let known = |uid: &Uid| pods.iter().any(|pod| pod.uid.as_ref() == Some(uid));
+        let slot = |(uid, pod): (&Uid, &super::Known)| pod.slot == create.slot && known(uid);
+        assert!(!self.pods.iter().any(slot), "the slot is taken");
         // A call that takes longer than a pod may is no longer waited for.
         self.creates
             .retain(|other| other.name != create.name && named(&other.name) > 0);
         let abandoned = self.abandoned();
         let live = self.pods.iter().filter(|(uid, pod)| {
             pod.function == function
-                && pod.template == current
+                && pod.template.serves_for(&current)
                 && !pod.failed
                 && !pod.deleting
                 && !abandoned.contains(*uid)

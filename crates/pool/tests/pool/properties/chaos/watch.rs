@@ -30,12 +30,13 @@ impl Chaos {
                 pod.suspect |= std::mem::take(&mut pod.watch_ready);
                 pod.doubted |= pod.suspect;
             }
-            PodPhase::Failed(_) => pod.failed = true,
+            PodPhase::Failed(_) | PodPhase::FailedAvoidably(_) => pod.failed = true,
             PodPhase::Deleting => pod.deleting = true,
         }
         let failed = pod.failed;
         let seen = Observed {
             name: pod.name.clone(),
+            slot: pod.slot.clone(),
             uid: uid.clone(),
             resource_version: version,
             image: Arc::clone(self.functions[pod.function].image()),
@@ -81,7 +82,7 @@ impl Chaos {
 
     pub(super) fn current(&self, function: usize) -> TemplateVersion {
         let overrides = self.functions[function].settings().overrides;
-        TemplateVersion::new(self.template.to_string().into(), overrides)
+        TemplateVersion::new(&self.template.to_string().as_str().into(), overrides)
     }
 
     pub(super) fn index(&self, function: &Function) -> usize {

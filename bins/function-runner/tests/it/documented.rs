@@ -1,0 +1,163 @@
+//! Texts that the documentation quotes are those that the programs print.
+//!
+//! A quoted text is a code span of docs/*.md or README.md that reads like one (see [`quotes`]); `…`
+//! and words such as `IMAGE` in it stand for anything. It must be a part of a string of the source,
+//! in which a placeholder stands for anything, or of what the program prints when it refuses to
+//! start or a function fails.
+//!
+//! docs/requirement.md names tests; every one of them exists.
+
+mod literals;
+mod pattern;
+mod quotes;
+
+use std::{fs, net::TcpListener, path::PathBuf};
+
+use runner_core::{EvaluationError, Reason};
+use runner_proto::status;
+
+use tonic::Code;
+
+use crate::support::{Request, Runner, Setup, error_of};
+use literals::literals;
+use pattern::Pattern;
+use quotes::{Quote, quotes};
+
+/// Texts of Kubernetes and of libraries, which no source of ours contains.
+const FOREIGN: [&str; 3] = [
+    "violates PodSecurity",
+    "container has runAsNonRoot and image will run as root",
+    "invalid peer certificate: UnknownIssuer",
+];
+
+fn repository() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// What the runner prints for each reason not to start.
+fn refusals() -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let config = |text: &str| {
+        fs::write(path("config.yaml"), text).unwrap();
+        format!("--config={}", path("config.yaml"))
+    };
+    let refusal = |environment: &[(&str, &str)], flags: &[&str]| {
+        let defaults = ["--port=0", "--listen-address=127.0.0.1"];
+        Runner::refuses_in(environment, &[&defaults, flags].concat()).stderr
+    };
+    let alone = |flags: &[&str]| refusal(&[], &[&["--disable-runtimes=pod"], flags].concat());
+    let taken = TcpListener::bind("[::]:0").unwrap();
+    let port = format!("--port={}", taken.local_addr().unwrap().port());
+    let nowhere = [
+        ("WRAPPER_SERVER_IMAGE", "example.com/wrapper:v1"),
+        ("KUBECONFIG", ""),
+        ("KUBERNETES_SERVICE_HOST", ""),
+        ("HOME", "/nonexistent"),
+    ];
+    let listed = "functions:\n- function: cat\n  images: [example.com/fn/cat:v1]\n";
+    let malformed = "functions:\n- function: cat\n  images: [example.com/BAD:v1]\n";
+    vec![
+        alone(&["--no-such-flag"]),
+        Runner::refuses_in(&[], &["--disable-runtimes=pod", &port]).stderr,
+        alone(&[&format!("--config={}", path("missing.yaml"))]),
+        alone(&[&config(malformed)]),
+        alone(&[&config(listed), "--functions=/no/such/directory"]),
+        refusal(&[], &["--pod-namespace=porch-fn-system"]),
+        refusal(&nowhere, &["--pod-namespace=porch-fn-system"]),
+        alone(&[
+            "--tls-cert-file=/no/such/file",
+            "--tls-key-file=/no/such/file",
+        ]),
+    ]
+}
+
+/// What callers are told of functions that fail.
+async fn failures() -> Vec<String> {
+    let setup = Setup::with("fails", "cat >/dev/null; echo why >&2; exit 1");
+    let missing = setup.path("functions").join("missing");
+    let runner = setup.start().await;
+    let client = runner.client().await;
+    let failing = client.call("fails").await;
+    let unknown = client
+        .send(Request::of("unknown").exec_path(&missing))
+        .await;
+    [failing, unknown]
+        .map(|answer| error_of(answer, Code::Internal).message().to_owned())
+        .to_vec()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_quoted_text_is_one_that_the_programs_print() {
+    let mut printed: Vec<Pattern> = literals(&repository())
+        .iter()
+        .map(|literal| Pattern::of_format_string(literal))
+        .collect();
+    printed.extend(refusals().iter().map(|text| Pattern::of_text(text)));
+    printed.extend(failures().await.iter().map(|text| Pattern::of_text(text)));
+    let quotes = quotes(&repository());
+    assert!(quotes.len() > 20, "the documentation was found");
+    let wrong: Vec<&Quote> = quotes
+        .iter()
+        .filter(|quote| {
+            let foreign = FOREIGN.iter().any(|text| quote.text.contains(text));
+            let pattern = Pattern::of_quote(&quote.text);
+            !foreign && !printed.iter().any(|text| pattern.is_part_of(text))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "nothing prints these: {wrong:#?}");
+}
+
+#[test]
+fn every_documented_reason_not_to_start_is_printed_and_every_printed_one_documented() {
+    let documented: Vec<Pattern> = quotes(&repository())
+        .iter()
+        .filter(|quote| quote.section == "It does not start")
+        .map(|quote| Pattern::of_quote(&quote.text))
+        .collect();
+    let refusals = refusals();
+    let printed: Vec<Pattern> = refusals.iter().map(|text| Pattern::of_text(text)).collect();
+    for (text, pattern) in refusals.iter().zip(&printed) {
+        assert!(
+            documented.iter().any(|quote| quote.is_part_of(pattern)),
+            "not documented: {text}"
+        );
+    }
+    for quote in documented {
+        assert!(
+            printed.iter().any(|text| quote.is_part_of(text)),
+            "never printed: {quote:?}"
+        );
+    }
+}
+
+#[test]
+fn every_reason_is_documented_with_its_code() {
+    let text = fs::read_to_string(repository().join("docs/troubleshooting.md")).unwrap();
+    for reason in Reason::ALL {
+        let code = status::encode(&EvaluationError::new(reason, "")).code();
+        let row = text
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("| `{reason}` | ")));
+        let documented = row.and_then(|row| row.split(' ').next());
+        let documented = documented.map(|code| code.replace('_', ""));
+        let expected = format!("{code:?}").to_uppercase();
+        assert_eq!(documented, Some(expected), "{reason}");
+    }
+}
+
+#[test]
+fn every_test_that_the_requirement_names_exists() {
+    let text = fs::read_to_string(repository().join("docs/requirement.md")).unwrap();
+    let named: Vec<(&str, &str)> = text
+        .split('`')
+        .filter_map(|span| span.split_once(".rs::"))
+        .collect();
+    assert!(named.len() > 30, "the tests are named as FILE.rs::TEST");
+    for (file, test) in named {
+        let source = fs::read_to_string(repository().join(format!("{file}.rs")));
+        let source = source.unwrap_or_else(|error| panic!("{file}.rs: {error}"));
+        let exists = source.contains(&format!("fn {test}("));
+        assert!(exists, "{file}.rs has no test {test}");
+    }
+}

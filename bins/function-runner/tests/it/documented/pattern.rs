@@ -1,0 +1,123 @@
+//! Texts with gaps, and whether one is a part of another.
+
+/// A text in which `None` stands for anything.
+pub struct Pattern(Vec<Option<char>>);
+
+/// Words of the documentation that stand for what differs from call to call.
+const PLACEHOLDERS: [&str; 5] = ["IMAGE", "PATH", "STDERR", "CODE", "TAG"];
+
+// === impl Pattern ===
+
+impl Pattern {
+    /// Returns a text without gaps.
+    pub fn of_text(text: &str) -> Self {
+        Self(text.chars().map(Some).collect())
+    }
+
+    /// Returns a quoted text, in which `…` and each of [`PLACEHOLDERS`] is a gap.
+    pub fn of_quote(text: &str) -> Self {
+        let text = PLACEHOLDERS
+            .iter()
+            .fold(text.to_owned(), |text, word| text.replace(word, "…"));
+        Self(text.chars().map(|c| (c != '…').then_some(c)).collect())
+    }
+
+    /// Returns a format string, in which a placeholder is a gap.
+    pub fn of_format_string(text: &str) -> Self {
+        let mut pattern = Vec::new();
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '{' | '}' if chars.peek() == Some(&c) => {
+                    chars.next();
+                    pattern.push(Some(c));
+                }
+                '{' => {
+                    chars.by_ref().find(|c| *c == '}');
+                    pattern.push(None);
+                }
+                c => pattern.push(Some(c)),
+            }
+        }
+        Self(pattern)
+    }
+
+    /// Returns whether some part of another text can read like this one, by more than its gaps: of
+    /// the letters here, three in five must be letters there.
+    pub fn is_part_of(&self, other: &Self) -> bool {
+        let letters = self.0.iter().flatten().count();
+        if other.0.iter().flatten().count() * 5 < letters * 3 {
+            return false;
+        }
+        let common = (0..=other.0.len()).rev();
+        let (mut below, mut best) = (vec![None; self.0.len() + 1], None);
+        for i in common {
+            let row = self.row(other, i, &below);
+            best = best.max(row[0]);
+            below = row;
+        }
+        best.is_some_and(|common| common * 5 >= letters * 3)
+    }
+
+    /// For each rest of this pattern: the most letters it has in common with a beginning of the rest
+    /// of `other` from `i` on, or none if it cannot read like that. `below` is the row of `i + 1`.
+    fn row(&self, other: &Self, i: usize, below: &[Option<usize>]) -> Vec<Option<usize>> {
+        let mut row = vec![None; self.0.len() + 1];
+        row[self.0.len()] = Some(0);
+        for j in (0..self.0.len()).rev() {
+            let there = other.0.get(i);
+            row[j] = match (there, self.0[j]) {
+                (Some(None), _) => row[j + 1].max(below[j]),
+                (Some(Some(_)), None) => row[j + 1].max(below[j]),
+                (None, None) => row[j + 1],
+                (Some(Some(a)), Some(b)) if *a == b => below[j + 1].map(|common| common + 1),
+                _ => None,
+            };
+        }
+        row
+    }
+}
+
+impl std::fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text: String = self.0.iter().map(|c| c.unwrap_or('…')).collect();
+        text.fmt(f)
+    }
+}
+
+#[test]
+fn a_quote_is_compared_with_format_strings() {
+    for (quote, source, is_part) in [
+        (
+            "cannot read … (--config): …",
+            "cannot read {path} ({flag}): {source}",
+            true,
+        ),
+        ("no tag satisfies \"^9\"", "no tag satisfies {tag:?}", true),
+        (
+            "the template …: stays",
+            "the template {name}: it is bad and stays",
+            true,
+        ),
+        (
+            "image … was not found",
+            "registry: image {image} was not found there",
+            true,
+        ),
+        (
+            "cannot write … (--config)",
+            "cannot read {path} ({flag}): {source}",
+            false,
+        ),
+        ("anything at all", "{a}: {b}", false),
+        (
+            "function \"IMAGE\" not found",
+            "function {image:?} not found",
+            true,
+        ),
+        ("a {brace}", "a {{brace}}", true),
+    ] {
+        let found = Pattern::of_quote(quote).is_part_of(&Pattern::of_format_string(source));
+        assert_eq!(found, is_part, "{quote} in {source}");
+    }
+}

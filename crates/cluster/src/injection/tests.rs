@@ -1,0 +1,154 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Record, client, refusal};
+
+fn injector(
+    policy: InjectionPolicy,
+    answer: impl Fn(&str, &str) -> Option<(u16, Value)> + Send + Sync + 'static,
+) -> (Injector, Record) {
+    let (client, asked) = client(answer);
+    let render = RenderOptions {
+        wrapper_image: "example.com/wrapper:v1".to_owned(),
+        ..RenderOptions::default()
+    };
+    let cluster = Cluster::new(client, "fns");
+    (Injector::new(policy, cluster, Arc::new(render)), asked)
+}
+
+fn accepted(with_image: bool) -> Option<(u16, Value)> {
+    let volume = match with_image {
+        true => json!({"name": "wrapper-server-tools", "image": {"reference": "w"}}),
+        false => json!({"name": "wrapper-server-tools", "emptyDir": {}}),
+    };
+    let spec = json!({"containers": [], "volumes": [volume]});
+    Some((201, json!({"metadata": {}, "spec": spec})))
+}
+
+fn failure(reason: &str, message: &str) -> PodFailure {
+    PodFailure {
+        reason: reason.into(),
+        message: message.into(),
+    }
+}
+
+fn reason(injector: &Injector) -> InjectionReason {
+    injector.status().unwrap().reason
+}
+
+#[tokio::test]
+async fn takes_an_image_volume_where_the_api_server_accepts_one() {
+    let (injector, asked) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
+    let templates = Templates::built_in();
+    assert_eq!(injector.choose(&templates).await, Injection::Image);
+    assert_eq!(injector.choose(&templates).await, Injection::Image);
+    assert_eq!(reason(&injector), InjectionReason::Supported);
+    let asked = asked.all();
+    let [(method, path, _)] = &asked[..] else {
+        panic!("asked once: {asked:?}")
+    };
+    assert_eq!(method, "POST");
+    assert!(path.contains("dryRun=All"), "{path}");
+}
+
+#[tokio::test]
+async fn takes_a_container_where_image_volumes_are_refused_or_dropped() {
+    let templates = Templates::built_in();
+    let asked = AtomicUsize::new(0);
+    let (refusing, _) = injector(InjectionPolicy::Auto, move |_, _| {
+        match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => refusal(422, "spec.volumes[0]: must specify a volume type"),
+            _ => accepted(false),
+        }
+    });
+    assert_eq!(refusing.choose(&templates).await, Injection::Container);
+    let status = refusing.status().unwrap();
+    assert_eq!(status.reason, InjectionReason::Refused);
+    assert!(status.detail.contains("must specify a volume type"));
+    let (dropping, _) = injector(InjectionPolicy::Auto, |_, _| accepted(false));
+    assert_eq!(dropping.choose(&templates).await, Injection::Container);
+    assert_eq!(reason(&dropping), InjectionReason::Refused);
+}
+
+#[tokio::test]
+async fn a_refusal_of_every_pod_says_nothing_about_image_volumes() {
+    let (injector, _) = injector(InjectionPolicy::Auto, |_, _| refusal(403, "exceeded quota"));
+    let injection = injector.choose(&Templates::built_in()).await;
+    assert_eq!(injection, Injection::Container);
+    assert_eq!(reason(&injector), InjectionReason::Unknown);
+}
+
+#[tokio::test]
+async fn uses_a_template_of_the_users_own_as_it_is_written() {
+    let (injector, asked) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
+    let mut templates = Templates::built_in();
+    let spec = templates.pod.spec.as_mut().unwrap();
+    spec.priority_class_name = Some("low".to_owned());
+    assert_eq!(injector.choose(&templates).await, Injection::Init);
+    assert_eq!(reason(&injector), InjectionReason::Template);
+    assert!(asked.all().is_empty());
+    let cannot_create = failure("CreateContainerError", "mkdir");
+    assert!(!injector.failed(Injection::Image, &cannot_create));
+}
+
+#[tokio::test]
+async fn takes_the_next_way_after_a_pod_that_failed_because_of_its_way() {
+    let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
+    let templates = Templates::built_in();
+    injector.choose(&templates).await;
+    let cannot_pull = failure("ImagePullBackOff", "not found");
+    assert!(!injector.failed(Injection::Image, &cannot_pull));
+    let cannot_mount = failure("CreateContainerError", "failed to mkdir \"\"");
+    assert!(injector.failed(Injection::Image, &cannot_mount));
+    assert_eq!(injector.choose(&templates).await, Injection::Container);
+    let status = injector.status().unwrap();
+    assert_eq!(status.reason, InjectionReason::Failed);
+    assert!(status.detail.contains("an image volume"), "{status:?}");
+    assert!(status.detail.contains("failed to mkdir"), "{status:?}");
+    let of_function = failure("RunContainerError", "exec format error");
+    assert!(!injector.failed(Injection::Container, &of_function));
+    let of_copying = failure("PostStartHookError", "container copy-wrapper-server: cp");
+    assert!(injector.failed(Injection::Container, &of_copying));
+    assert_eq!(injector.choose(&templates).await, Injection::Init);
+    assert!(!injector.failed(Injection::Init, &of_copying));
+}
+
+#[tokio::test]
+async fn takes_the_next_way_after_a_pod_that_its_node_never_began_to_start() {
+    let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
+    let templates = Templates::built_in();
+    injector.choose(&templates).await;
+    injector.stuck(Injection::Image);
+    assert_eq!(injector.choose(&templates).await, Injection::Container);
+}
+
+#[tokio::test]
+async fn asks_again_when_the_api_server_refuses_a_pod() {
+    let asked = AtomicUsize::new(0);
+    let (injector, _) = injector(InjectionPolicy::Auto, move |_, _| {
+        accepted(asked.fetch_add(1, Ordering::Relaxed) == 0)
+    });
+    let templates = Templates::built_in();
+    assert_eq!(injector.choose(&templates).await, Injection::Image);
+    let instead = injector.instead_of(Injection::Image, &templates).await;
+    assert_eq!(instead, Some(Injection::Container));
+    let instead = injector.instead_of(Injection::Container, &templates).await;
+    assert_eq!(instead, None);
+}
+
+#[tokio::test]
+async fn a_way_that_the_flag_names_is_never_changed() {
+    let policy = InjectionPolicy::Fixed(Injection::Image);
+    let (injector, asked) = injector(policy, |_, _| accepted(false));
+    let templates = Templates::built_in();
+    assert_eq!(injector.choose(&templates).await, Injection::Image);
+    assert_eq!(reason(&injector), InjectionReason::Flag);
+    assert!(!injector.failed(Injection::Image, &failure("CreateContainerError", "")));
+    assert_eq!(
+        injector.instead_of(Injection::Image, &templates).await,
+        None
+    );
+    assert!(asked.all().is_empty());
+}

@@ -1,0 +1,54 @@
+//! The ConfigMap that `--function-pod-template` names.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client};
+use tokio::sync::mpsc;
+
+use super::{BadTemplate, Templates, report};
+use crate::{ApiError, Seen, act::within};
+
+/// Time between two reads of a ConfigMap that is missing or cannot be used.
+const UNTIL_GOOD: Duration = Duration::from_secs(2);
+
+/// Reads the ConfigMap again and again, and reports every change.
+pub(super) async fn follow(
+    client: Client,
+    namespace: &str,
+    name: &str,
+    every: Duration,
+    seen: mpsc::UnboundedSender<Seen>,
+) {
+    let maps: Api<ConfigMap> = Api::namespaced(client, namespace);
+    let mut last = None;
+    loop {
+        let read = match within(maps.get(name)).await {
+            Ok(map) => Some(Templates::of_config_map(&map)),
+            Err(error) => {
+                let lasting = matches!(error, ApiError::NotFound(_) | ApiError::Refused(_));
+                let unreadable = BadTemplate::Unreadable {
+                    namespace: namespace.to_owned(),
+                    name: name.to_owned(),
+                    why: error.to_string(),
+                };
+                if !lasting {
+                    tracing::debug!("{unreadable}");
+                }
+                lasting.then_some(Err(unreadable))
+            }
+        };
+        if let Some(templates) = read
+            && last.as_ref() != Some(&templates)
+        {
+            last = Some(templates.clone());
+            if seen.send(report(templates)).is_err() {
+                return;
+            }
+        }
+        // While there is none that is good, somebody may be about to put it right.
+        let good = matches!(last, Some(Ok(_)));
+        let pause = if good { every } else { every.min(UNTIL_GOOD) };
+        tokio::time::sleep(pause).await;
+    }
+}

@@ -1,0 +1,322 @@
+//! The `PodTemplate` and `ServiceTemplate` objects: followed, and created where they are missing.
+
+use std::{pin::pin, time::Duration};
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::PodTemplate;
+use kube::{
+    Api, Client, Resource,
+    runtime::{WatchStreamExt, watcher},
+};
+use runner_config::{Again, objects::ServiceTemplate, watch_config};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, sleep_until},
+};
+
+use super::report;
+use crate::{
+    ApiError, BadTemplate, Seen, Templates,
+    act::{post, within},
+    names::{POD_TEMPLATE, SERVICE_TEMPLATE},
+    template::default,
+};
+
+/// Time between two tries to list a kind that the cluster does not know or does not show us.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// The two template objects and their handling while they are missing.
+pub struct TemplateObjects {
+    /// Client of the API server.
+    pub client: Client,
+    /// The pod namespace.
+    pub namespace: String,
+    /// Name of the `PodTemplate` (`--base-pod-template-name`).
+    pub pod_name: String,
+    /// Name of the `ServiceTemplate` (`--base-service-template-name`).
+    pub service_name: String,
+    /// Handling of a template that does not exist.
+    pub missing: MissingTemplates,
+}
+
+/// Handling of a template that does not exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MissingTemplates {
+    /// Whether a missing template is an error instead of being created
+    /// (`--skip-template-creation`).
+    pub skip_creation: bool,
+    /// How long to wait for somebody else to create it (`--template-wait-timeout`).
+    pub wait: Duration,
+}
+
+/// One of the two objects as far as it is known.
+#[derive(Clone)]
+enum Part<K> {
+    /// Nothing is known, or the object is about to be created.
+    Pending,
+    /// The object does not exist and is not created: the built-in template is used.
+    Absent,
+    /// The object does not exist, and must.
+    Missing(BadTemplate),
+    There(Box<K>),
+}
+
+/// A change of one object, as the watch shows it.
+enum Change<K> {
+    There(Box<K>),
+    /// The kind can be listed and has no such object.
+    Absent,
+    /// The kind is unknown or may not be listed.
+    Hidden(String),
+}
+
+struct Object<K> {
+    api: Api<K>,
+    name: String,
+    namespace: String,
+    built_in: K,
+    missing: MissingTemplates,
+    /// Whether the object existed at any time. One that is removed later is not created again: it
+    /// may be removed because the installation is.
+    existed: bool,
+    known: watch::Sender<Part<K>>,
+}
+
+// === impl TemplateObjects ===
+
+impl TemplateObjects {
+    /// Returns the objects with their usual names; missing ones are created at once.
+    #[must_use]
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            client,
+            namespace: namespace.to_owned(),
+            pod_name: POD_TEMPLATE.to_owned(),
+            service_name: SERVICE_TEMPLATE.to_owned(),
+            missing: MissingTemplates::default(),
+        }
+    }
+
+    /// Follows both objects and reports every change of the pair.
+    pub(super) async fn follow(self, seen: mpsc::UnboundedSender<Seen>) {
+        let built_in = default::pod_template_object(&self.pod_name);
+        let (pod, mut pod_known) = self.object::<PodTemplate>(&self.pod_name, built_in);
+        let built_in = default::service_template_object(&self.service_name);
+        let (service, mut service_known) =
+            self.object::<ServiceTemplate>(&self.service_name, built_in);
+        let report_changes = async {
+            let mut last = None;
+            loop {
+                let templates = pair(
+                    &pod_known.borrow_and_update(),
+                    &service_known.borrow_and_update(),
+                );
+                if let Some(templates) = templates
+                    && last.as_ref() != Some(&templates)
+                {
+                    last = Some(templates.clone());
+                    if seen.send(report(templates)).is_err() {
+                        return;
+                    }
+                }
+                tokio::select! {
+                    Ok(()) = pod_known.changed() => {}
+                    Ok(()) = service_known.changed() => {}
+                    else => return,
+                }
+            }
+        };
+        tokio::select! {
+            () = report_changes => {}
+            ((), ()) = futures::future::join(pod.follow(), service.follow()) => {}
+        }
+    }
+
+    fn object<K>(&self, name: &str, built_in: K) -> (Object<K>, watch::Receiver<Part<K>>)
+    where
+        K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+    {
+        let (known, changes) = watch::channel(Part::Pending);
+        let object = Object {
+            api: Api::namespaced(self.client.clone(), &self.namespace),
+            name: name.to_owned(),
+            namespace: self.namespace.clone(),
+            built_in,
+            missing: self.missing,
+            existed: false,
+            known,
+        };
+        (object, changes)
+    }
+}
+
+/// Returns the templates of both objects, or nothing while one of them is pending.
+fn pair(
+    pod: &Part<PodTemplate>,
+    service: &Part<ServiceTemplate>,
+) -> Option<Result<Templates, BadTemplate>> {
+    match (pod.object()?, service.object()?) {
+        (Ok(pod), Ok(service)) => Some(Templates::of_objects(pod, service)),
+        (Err(error), _) | (_, Err(error)) => Some(Err(error.clone())),
+    }
+}
+
+// === impl Object ===
+
+impl<K> Object<K>
+where
+    K: Resource<DynamicType = ()>
+        + Clone
+        + std::fmt::Debug
+        + Serialize
+        + DeserializeOwned
+        + Send
+        + 'static,
+{
+    async fn follow(mut self) {
+        let mut changes = pin!(changes(self.api.clone(), &self.name));
+        let mut again = Again::default();
+        // The time at which a missing object is created or becomes an error.
+        let mut due: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                biased;
+                change = changes.next() => match change {
+                    None => return,
+                    Some(Change::There(object)) => {
+                        due = None;
+                        self.existed = true;
+                        self.known.send_replace(Part::There(object));
+                    }
+                    Some(Change::Absent) if self.existed => self.give_up("it was removed"),
+                    Some(Change::Absent) => {
+                        due = due.or_else(|| Some(Instant::now() + self.missing.wait));
+                    }
+                    Some(Change::Hidden(why)) => {
+                        due = None;
+                        self.give_up(&why);
+                    }
+                },
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    due = match self.create_missing().await {
+                        Ok(()) => None,
+                        Err(_) => Some(Instant::now() + again.next().unwrap_or(LOOK_AGAIN)),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Creates the object from the built-in template, for operators to find and change.
+    ///
+    /// # Errors
+    /// When the API server cannot do it now: trying again may help.
+    async fn create_missing(&mut self) -> Result<(), ApiError> {
+        if self.missing.skip_creation {
+            self.give_up("it does not exist");
+            return Ok(());
+        }
+        match within(self.api.create(&post(), &self.built_in)).await {
+            Ok(created) => {
+                tracing::info!(name = self.name, "stored the built-in template");
+                self.existed = true;
+                self.known.send_replace(Part::There(Box::new(created)));
+            }
+            // Another replica was faster. The watch shows the object.
+            Err(ApiError::Conflict(_)) => {}
+            Err(error @ (ApiError::Refused(_) | ApiError::NotFound(_))) => {
+                tracing::warn!(
+                    name = self.name,
+                    %error,
+                    "cannot store the built-in template; it is used all the same"
+                );
+                self.known.send_replace(Part::Absent);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Goes on without the object, or reports that it must exist.
+    fn give_up(&self, why: &str) {
+        self.known.send_replace(if self.missing.skip_creation {
+            Part::Missing(BadTemplate::Missing {
+                kind: K::kind(&()).into_owned(),
+                namespace: self.namespace.clone(),
+                name: self.name.clone(),
+                why: why.to_owned(),
+            })
+        } else {
+            Part::Absent
+        });
+    }
+}
+
+/// Watches one object.
+fn changes<K>(api: Api<K>, name: &str) -> impl futures::Stream<Item = Change<K>> + use<K>
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
+{
+    let config = watch_config().fields(&format!("metadata.name={name}"));
+    let mut listed = None;
+    let mut hidden = false;
+    let events = watcher(api, config).backoff(Again::default());
+    events.filter_map(move |event| {
+        let mut pause = Duration::ZERO;
+        let change = match event {
+            Ok(watcher::Event::Init) => {
+                listed = None;
+                None
+            }
+            Ok(watcher::Event::InitApply(object)) => {
+                listed = Some(object);
+                None
+            }
+            Ok(watcher::Event::InitDone) => Some(match listed.take() {
+                Some(object) => Change::There(Box::new(object)),
+                None => Change::Absent,
+            }),
+            Ok(watcher::Event::Apply(object)) => Some(Change::There(Box::new(object))),
+            Ok(watcher::Event::Delete(_)) => Some(Change::Absent),
+            Err(error) => lasting(&error).map(|why| {
+                // The first refusal is news; after that it is enough to ask now and then.
+                if std::mem::replace(&mut hidden, true) {
+                    pause = LOOK_AGAIN;
+                } else {
+                    tracing::debug!(why, "a template cannot be watched");
+                }
+                Change::Hidden(why)
+            }),
+        };
+        async move {
+            tokio::time::sleep(pause).await;
+            change
+        }
+    })
+}
+
+/// Returns the API server's message if the kind is unknown or may not be listed.
+fn lasting(error: &watcher::Error) -> Option<String> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => {
+            matches!(status.code, 403 | 404).then(|| status.message.clone())
+        }
+        _ => None,
+    }
+}
+
+// === impl Part ===
+
+impl<K> Part<K> {
+    #[allow(clippy::option_option)]
+    fn object(&self) -> Option<Result<Option<&K>, &BadTemplate>> {
+        match self {
+            Self::Pending => None,
+            Self::Absent => Some(Ok(None)),
+            Self::Missing(error) => Some(Err(error)),
+            Self::There(object) => Some(Ok(Some(object))),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Log of the times in which the API server cannot be reached: one line when such a time starts,
+//! one when it ends.
+
+use std::{
+    error::Error,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+/// The state of the connection to the API server, shared by all requests of a client.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outage {
+    since: Arc<Mutex<Option<Instant>>>,
+}
+
+// === impl Outage ===
+
+impl Outage {
+    /// Takes note of a request that got an answer, whatever the answer says.
+    pub(super) fn answered(&self) {
+        if let Some(since) = self.lock().take() {
+            tracing::info!(
+                after = ?since.elapsed(),
+                "the Kubernetes API server answers again"
+            );
+        }
+    }
+
+    /// Takes note of a request that got no answer.
+    pub(super) fn failed(&self, error: &(dyn Error + 'static)) {
+        let mut since = self.lock();
+        if since.is_none() {
+            *since = Some(Instant::now());
+            tracing::warn!(
+                "the Kubernetes API server cannot be reached: {}; pods that run go on serving",
+                innermost(error)
+            );
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the text of the last error in the chain of causes, which says what happened. The errors
+/// before it name the layers of the client.
+#[must_use]
+pub fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn an_outage_lasts_from_the_first_failure_to_the_next_answer() {
+        let outage = Outage::default();
+        let error = io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused");
+        outage.failed(&error);
+        let started = *outage.lock();
+        outage.failed(&error);
+        assert_eq!(*outage.lock(), started, "logged once");
+        outage.answered();
+        assert_eq!(*outage.lock(), None);
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("client error (Connect)")]
+    struct Layer(#[source] io::Error);
+
+    #[test]
+    fn names_the_innermost_cause() {
+        let refused = io::Error::other("connection refused");
+        assert_eq!(innermost(&Layer(refused)), "connection refused");
+    }
+}

@@ -1,0 +1,154 @@
+//! The configuration of existing Porch installations is read without problems.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use kube::api::DynamicObject;
+use runner_config::{Binaries, FileOptions, Problem, Table, Wanted, declaration};
+use serde_json::Value;
+
+/// Objects as Porch ships them, in both generations of tags.
+const OBJECTS: &str = r#"
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: FunctionConfig
+metadata: {name: exact, namespace: porch-fn-system}
+spec:
+  image: exact
+  prefixes: ["", ghcr.io/example/catalog]
+  podExecutor: {tags: [v0.1.4, v0.1], timeToLive: 30m}
+  binaryExecutor: {tags: [v0.2.0], path: exact}
+---
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: FunctionConfig
+metadata: {name: ranges, namespace: porch-fn-system}
+spec:
+  image: ranges
+  podExecutor: {tags: ["~0.1", "*", ""], timeToLive: 30m}
+  binaryExecutor: {tags: ["~0.1 != v0.1.4"], path: ranges}
+  goExecutor: {id: ranges, tags: [v0.1.5]}
+"#;
+
+/// Returns a file of the shipped installations, which are kept beside the checkout, if it is there.
+fn shipped(name: &str) -> Option<String> {
+    let porch = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/porch");
+    let text = fs::read_to_string(porch.join(name)).ok();
+    if text.is_none() {
+        eprintln!("skipped: {name} of a shipped installation is not here");
+    }
+    text
+}
+
+fn problems_of_objects(text: &str) -> (usize, Vec<Problem>) {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    let objects: Vec<DynamicObject> = documents
+        .into_iter()
+        .filter(|document| !document.is_null())
+        .map(|document| serde_json::from_value(document).unwrap())
+        .collect();
+    let problems = objects
+        .iter()
+        .flat_map(|object| declaration(object).problems);
+    (objects.len(), problems.collect())
+}
+
+/// Returns the table of two files, of which either may be empty.
+fn table(config: &str, pod_cache: &str) -> Table {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| -> PathBuf {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let options = FileOptions {
+        functions_dir: directory.path().to_owned(),
+        config: write("config.yaml", config),
+        config_wanted: Wanted::Required,
+        pod_cache_config: write("pod-cache-config.yaml", pod_cache),
+        pod_cache_wanted: Wanted::Required,
+        default_prefix: "ghcr.io/kptdev/krm-functions-catalog".to_owned(),
+        binaries: Binaries::Trust,
+    };
+    Table::of(&options, []).unwrap()
+}
+
+#[test]
+fn objects_of_both_generations_have_no_problems() {
+    assert_eq!(problems_of_objects(OBJECTS), (2, Vec::new()));
+    for (name, number) in [
+        ("2026-04/functionconfigs.yaml", 19),
+        ("current/functionconfigs.yaml", 18),
+    ] {
+        if let Some(text) = shipped(name) {
+            assert_eq!(problems_of_objects(&text), (number, Vec::new()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn files_of_the_older_generation_have_no_problems() {
+    let own = table(
+        "functions:\n- function: fn\n  images: [example.com/fn:v1, example.com/fn@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef]\n",
+        "{example.com/fn:v1: 30m, example.com/fn:unstable: 30m}",
+    );
+    assert_eq!((own.len(), own.problems()), (1, &[][..]));
+    if let Some(text) = shipped("older/exec-config.yaml") {
+        let table = table(&text, "");
+        assert!(!table.is_empty());
+        assert_eq!(table.problems(), []);
+    }
+    for name in [
+        "older/function-runner.yaml",
+        "older/function-runner-2025-11.yaml",
+        "older/function-runner-catalog.yaml",
+    ] {
+        let Some(text) = shipped(name) else { continue };
+        let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        let files: Vec<&str> = documents
+            .iter()
+            .filter_map(|document| document["data"]["pod-cache-config.yaml"].as_str())
+            .collect();
+        assert_eq!(files.len(), 1, "{name}");
+        let table = table("", files[0]);
+        assert!(!table.warm_set().is_empty(), "{name}");
+        assert_eq!(table.problems(), [], "{name}");
+    }
+}
+
+#[test]
+fn a_malformed_file_names_its_line_once_and_short_times_are_raised() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("config.yaml");
+    fs::write(&config, "functions:\n- images: [example.com/fn:v1]\n").unwrap();
+    let options = FileOptions {
+        functions_dir: directory.path().to_owned(),
+        config: config.clone(),
+        config_wanted: Wanted::Required,
+        pod_cache_config: PathBuf::new(),
+        pod_cache_wanted: Wanted::No,
+        default_prefix: "example.com".to_owned(),
+        binaries: Binaries::Trust,
+    };
+    let said = Table::of(&options, []).unwrap_err().to_string();
+    assert!(
+        said.starts_with(&format!("{}:2: ", config.display())),
+        "{said}"
+    );
+    assert!(!said.contains("line"), "{said}");
+
+    let table = table(
+        "",
+        "- name: example.com/fn:v1\n  timeToLive: 0s\n  minPods: 2\n",
+    );
+    let problems: Vec<&str> = table
+        .problems()
+        .iter()
+        .map(|it| it.message.as_str())
+        .collect();
+    assert_eq!(problems, ["timeToLive: 0s is too short: 1s is used"]);
+    let settings = table.pod_settings(&"example.com/fn:v1".parse().unwrap());
+    assert_eq!(settings.min_pods, Some(2));
+}

@@ -1,0 +1,136 @@
+//! Functions of the warm set: pods that are kept whether anybody calls or not.
+
+use std::sync::Arc;
+
+use runner_core::{EvaluationError, Reason};
+use runner_pool::{Create, Event, Function, Leave, PodPhase, Settings, StartFailure};
+
+use crate::world::{World, secs, with_settings};
+
+fn minimum(min_pods: usize) -> Arc<Function> {
+    let settings = Settings {
+        max_pods: 3,
+        min_pods,
+        ttl: secs(60),
+        ..Settings::default()
+    };
+    with_settings("fn:v1", settings)
+}
+
+fn configure(world: &mut World, functions: &[&Arc<Function>]) -> crate::world::Acts {
+    let functions = functions.iter().map(|one| Arc::clone(one)).collect();
+    world.send(Event::Configured(functions))
+}
+
+/// A warm function with its one pod, which the watch shows ready.
+fn warmed(world: &mut World, function: &Arc<Function>) -> Create {
+    let create = configure(world, &[function]).create();
+    world.start(&create).none();
+    world.observe(&create, PodPhase::Ready).none();
+    create
+}
+
+#[test]
+fn a_warm_pod_stays_for_as_long_as_its_function_is_configured() {
+    let mut world = World::new();
+    let create = warmed(&mut world, &minimum(0));
+    let acts = world.pass(secs(3600));
+    assert!(acts.deletes().is_empty() && acts.creates().is_empty());
+    configure(&mut world, &[]).none();
+    let delete = world.pass(secs(70)).delete();
+    assert_eq!((delete.name, delete.why), (create.name, Leave::Idle));
+}
+
+#[test]
+fn a_warm_pods_reclaim_time_never_comes() {
+    let mut world = World::new();
+    let create = warmed(&mut world, &minimum(0));
+    let mut promised = create.reclaim_after;
+    let mut writes = 0;
+    for _ in 0..600 {
+        for extension in world.pass(secs(1)).extensions() {
+            writes += 1;
+            promised = extension.reclaim_after;
+            let mut seen = world.seen(&create, PodPhase::Ready);
+            seen.reclaim_after = Some(promised);
+            world.send(Event::Pod(seen)).none();
+        }
+        assert!(promised > world.now, "another runner may remove it");
+    }
+    assert!(writes <= 21, "{writes} writes in ten minutes");
+}
+
+#[test]
+fn a_warm_pod_that_goes_is_replaced_at_once() {
+    let mut world = World::new();
+    let function = minimum(0);
+    let create = warmed(&mut world, &function);
+    let next = world.gone(&create).create();
+    world.start(&next).none();
+    let next = world.observe(&next, PodPhase::Deleting).create();
+    assert_eq!(next.function.image(), function.image());
+}
+
+#[test]
+fn a_minimum_is_reached_one_pod_after_the_other_and_kept() {
+    let mut world = World::new();
+    let mut acts = configure(&mut world, &[&minimum(2)]);
+    let mut pods = Vec::new();
+    while let [create] = acts.creates().as_slice() {
+        pods.push(create.clone());
+        acts = world.start(create);
+    }
+    assert_eq!(pods.len(), 2);
+    assert!(world.pass(secs(600)).deletes().is_empty());
+    let fewer = Settings {
+        generation: 1,
+        ..*minimum(1).settings()
+    };
+    configure(&mut world, &[&with_settings("fn:v1", fewer)]).none();
+    let delete = world.pass(secs(70)).delete();
+    assert_eq!(delete.name, pods[1].name, "the higher slot goes");
+}
+
+#[test]
+fn a_warm_function_that_does_not_start_is_tried_ever_more_rarely() {
+    let mut world = World::new();
+    let mut acts = configure(&mut world, &[&minimum(0)]);
+    let mut tries = 0;
+    for _ in 0..3600 {
+        for create in acts.creates() {
+            tries += 1;
+            let error = EvaluationError::new(Reason::PodStartFailed, "quota exceeded");
+            world.send(Event::StartFailed {
+                name: create.name,
+                attempt: create.attempt,
+                failure: StartFailure::Refused(error),
+            });
+        }
+        acts = world.pass(secs(1));
+    }
+    assert!((15..25).contains(&tries), "{tries} tries in an hour");
+    assert_eq!(world.pool.snapshot(world.now).functions.len(), 1);
+}
+
+#[test]
+fn a_draining_runner_starts_no_warm_pods() {
+    let mut world = World::new();
+    let create = warmed(&mut world, &minimum(0));
+    let until = world.now + secs(30);
+    world.send(Event::Drain { until }).none();
+    world.gone(&create).none();
+    assert!(world.pass(secs(600)).creates().is_empty());
+}
+
+#[test]
+fn a_warm_pod_of_another_replica_is_kept_as_well() {
+    let mut world = World::new();
+    let function = minimum(0);
+    let seen = world.foreign(&function, 1, PodPhase::Ready);
+    let uid = seen.uid.clone();
+    world.send(Event::Pod(seen)).none();
+    configure(&mut world, &[&function]).none();
+    let acts = world.pass(secs(300));
+    assert!(acts.deletes().is_empty() && acts.creates().is_empty());
+    assert!(acts.extensions().iter().all(|one| one.uid == uid));
+}

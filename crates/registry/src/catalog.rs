@@ -1,0 +1,31 @@
+//! The public catalogs of KRM functions.
+
+use runner_core::ImageReference;
+
+/// Catalogs whose images anybody can pull: a private registry's credentials are not for them.
+const PUBLIC: [&str; 2] = ["gcr.io/kpt-fn/", "ghcr.io/kptdev/krm-functions-catalog/"];
+
+/// Returns whether an image belongs to a public catalog.
+#[must_use]
+pub fn is_public(image: &ImageReference) -> bool {
+    let name = format!("{}/{}", image.registry(), image.repository());
+    PUBLIC.iter().any(|catalog| name.starts_with(catalog))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_catalogs_are_public_and_nothing_beside_them() {
+        for (image, public) in [
+            ("gcr.io/kpt-fn/set-labels:v1", true),
+            ("ghcr.io/kptdev/krm-functions-catalog/set-labels:v1", true),
+            ("ghcr.io/kptdev/krm-functions-catalog-private/fn:v1", false),
+            ("ghcr.io/kptdev/other:v1", false),
+            ("example.com/gcr.io/kpt-fn/set-labels:v1", false),
+        ] {
+            assert_eq!(is_public(&image.parse().unwrap()), public, "{image}");
+        }
+    }
+}

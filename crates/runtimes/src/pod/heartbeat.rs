@@ -1,0 +1,64 @@
+//! Notices that the driver task no longer runs: it is stuck in a computation, or it panicked.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+/// Longest time between two turns of the driver's loop. The loop turns at least every 5 s, so a
+/// driver that has not for this long does not merely have much to do.
+const STUCK_AFTER: Duration = Duration::from_secs(30);
+
+/// The time of the last turn of the driver's loop.
+#[derive(Debug)]
+pub(super) struct Heartbeat {
+    started: Instant,
+    /// Milliseconds from `started` to the last turn.
+    last: AtomicU64,
+}
+
+// === impl Heartbeat ===
+
+impl Heartbeat {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            started: now,
+            last: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes that the driver runs.
+    pub(super) fn beat(&self, now: Instant) {
+        self.last.store(self.milliseconds(now), Ordering::Relaxed);
+    }
+
+    /// Returns for how long the driver has not run, where that is too long.
+    pub(super) fn stuck_for(&self, now: Instant) -> Option<Duration> {
+        let last = self.last.load(Ordering::Relaxed);
+        let silent = Duration::from_millis(self.milliseconds(now).saturating_sub(last));
+        (silent > STUCK_AFTER).then_some(silent)
+    }
+
+    fn milliseconds(&self, now: Instant) -> u64 {
+        let elapsed = now.saturating_duration_since(self.started).as_millis();
+        u64::try_from(elapsed).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_is_stuck_that_has_not_run_for_half_a_minute() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let heartbeat = Heartbeat::new(start);
+        assert_eq!(heartbeat.stuck_for(at(30)), None);
+        heartbeat.beat(at(30));
+        assert_eq!(heartbeat.stuck_for(at(60)), None);
+        assert_eq!(heartbeat.stuck_for(at(61)), Some(Duration::from_secs(31)));
+        heartbeat.beat(at(62));
+        assert_eq!(heartbeat.stuck_for(at(62)), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! Exporters to standard output, for looking at telemetry without a collector: a JSON object a span,
+//! and metrics in the text form of Prometheus.
+
+use std::{
+    io::{self, Write},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use opentelemetry_sdk::{
+    error::OTelSdkResult,
+    trace::{SpanData, SpanExporter},
+};
+use prometheus::Registry;
+use serde_json::{Map, Value, json};
+use tokio::{runtime::Handle, task::JoinHandle};
+
+use crate::{TelemetryError, metrics::exposition};
+
+/// Writes each span as one line.
+#[derive(Debug)]
+pub(crate) struct Spans;
+
+/// Writes all metrics at an interval, and once more when dropped.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    writing: JoinHandle<()>,
+}
+
+// === impl Spans ===
+
+impl SpanExporter for Spans {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        for span in &batch {
+            write(&format!("{}\n", line(span)));
+        }
+        Ok(())
+    }
+}
+
+fn line(span: &SpanData) -> Value {
+    let attributes: Map<_, _> = span
+        .attributes
+        .iter()
+        .map(|pair| (pair.key.to_string(), pair.value.to_string().into()))
+        .collect();
+    json!({
+        "name": span.name,
+        "trace_id": span.span_context.trace_id().to_string(),
+        "span_id": span.span_context.span_id().to_string(),
+        "parent_span_id": span.parent_span_id.to_string(),
+        "start": seconds(span.start_time),
+        "end": seconds(span.end_time),
+        "attributes": attributes,
+        "status": format!("{:?}", span.status),
+    })
+}
+
+/// Returns a time as seconds since 1970.
+fn seconds(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
+}
+
+// === impl Metrics ===
+
+impl Metrics {
+    pub(crate) fn start(registry: Registry, every: Duration) -> Result<Self, TelemetryError> {
+        let runtime = Handle::try_current().map_err(|_| TelemetryError::NoRuntime)?;
+        let gathered = registry.clone();
+        let writing = runtime.spawn(async move {
+            loop {
+                tokio::time::sleep(every).await;
+                write_metrics(&gathered);
+            }
+        });
+        Ok(Self { registry, writing })
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        self.writing.abort();
+        write_metrics(&self.registry);
+    }
+}
+
+fn write_metrics(registry: &Registry) {
+    match exposition(registry) {
+        Ok(text) => write(&text),
+        Err(error) => tracing::warn!(%error, "cannot write metrics to standard output"),
+    }
+}
+
+/// Writes whole lines at once. There is nobody to tell that standard output is closed.
+fn write(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}

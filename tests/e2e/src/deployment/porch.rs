@@ -1,0 +1,320 @@
+//! An installation of Porch's function runner, applied under its own names with only the two images
+//! replaced.
+//!
+//! The namespaces and definitions of Porch are unique in a cluster, so a test needs the cluster
+//! alone.
+
+use std::{fs, path::PathBuf, process::Stdio};
+
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::{Api, api::ListParams};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::{
+    NAME, documents,
+    kubectl::{command, kubectl, report},
+    registry::NamedRegistry,
+};
+use crate::{
+    Stage,
+    wait::{LIMIT, eventually},
+};
+
+/// The names under which Porch's manifests and the requirement have the runner's image.
+const RUNNER_IMAGES: [&str; 3] = [
+    "ghcr.io/kptdev/porch-function-runner:latest",
+    "docker.io/nephio/porch-function-runner:latest",
+    "image: function-runner:latest",
+];
+/// The same for the wrapper's image.
+const WRAPPER_IMAGES: [&str; 3] = [
+    "ghcr.io/kptdev/porch-wrapper-server:latest",
+    "docker.io/nephio/porch-wrapper-server:latest",
+    "wrapper-server:latest",
+];
+const NAMESPACE: &str = "porch-system";
+const FUNCTION_NAMESPACE: &str = "porch-fn-system";
+const NAMESPACES: &str = "\
+apiVersion: v1
+kind: Namespace
+metadata: {name: porch-system}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: porch-fn-system}
+";
+
+/// A YAML stream of objects and the name it is reported by.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    name: String,
+    text: String,
+}
+
+/// An installation, until this value is dropped.
+pub struct Installation {
+    stage: Stage,
+    manifests: Vec<Manifest>,
+    registry: NamedRegistry,
+}
+
+// === impl Manifest ===
+
+impl Manifest {
+    /// A manifest of this package.
+    #[must_use]
+    pub fn new(name: &str, text: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        }
+    }
+
+    /// Reads files of `../shared`, the data that lies beside the checkout on some machines. Returns
+    /// nothing, and says so, where that directory is missing.
+    ///
+    /// # Panics
+    ///
+    /// If the directory is there and a file is not.
+    #[must_use]
+    pub fn shared(paths: &[&str]) -> Option<Vec<Self>> {
+        let shared = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
+        if !shared.is_dir() {
+            eprintln!("skipped: ../shared is missing; the same is tested with objects of our own");
+            return None;
+        }
+        let read = |path: &&str| {
+            let text = fs::read_to_string(shared.join(path));
+            Self::new(
+                path,
+                &text.unwrap_or_else(|error| panic!("{path}: {error}")),
+            )
+        };
+        Some(paths.iter().map(read).collect())
+    }
+
+    fn objects(&self) -> Vec<Value> {
+        documents(&self.text)
+    }
+
+    fn definitions(&self) -> Vec<String> {
+        let objects = self.objects();
+        let definitions = objects
+            .iter()
+            .filter(|object| object["kind"] == "CustomResourceDefinition");
+        definitions
+            .filter_map(|object| object["metadata"]["name"].as_str())
+            .map(|name| format!("customresourcedefinition/{name}"))
+            .collect()
+    }
+}
+
+// === impl Installation ===
+
+impl Installation {
+    /// Applies manifests one after the other to a cluster without Porch, and waits until the
+    /// Deployment is rolled out. Definitions exist only where a manifest has them.
+    pub async fn apply(stage: &Stage, manifests: Vec<Manifest>) -> Self {
+        assert!(remove(stage), "the cluster can be emptied");
+        let this = Self {
+            stage: stage.clone(),
+            manifests,
+            registry: NamedRegistry::open(stage).await,
+        };
+        let input = Some(NAMESPACES);
+        kubectl(stage.bed(), &["apply", "-f", "-"], input).await;
+        for manifest in &this.manifests {
+            this.apply_one(manifest).await;
+        }
+        this.rolled_out().await;
+        this
+    }
+
+    /// Returns the reference of a function's image that this installation can pull.
+    #[must_use]
+    pub fn function(&self, name: &str) -> String {
+        self.registry.function(name)
+    }
+
+    /// Returns all objects of the manifests.
+    #[must_use]
+    pub fn objects(&self) -> Vec<Value> {
+        self.manifests.iter().flat_map(Manifest::objects).collect()
+    }
+
+    /// Returns host and port of the runner's Service, or of its only pod where there is no Service.
+    pub async fn address(&self) -> String {
+        let services: Api<Service> = Api::namespaced(self.stage.client(), NAMESPACE);
+        let service = services.get_opt(NAME).await.expect("services can be read");
+        if let Some(address) = service.and_then(|it| it.spec).and_then(|it| it.cluster_ip) {
+            return format!("{address}:9445");
+        }
+        let pods = self.runner_pods().await;
+        let address = pods
+            .first()
+            .and_then(|pod| pod.status.as_ref()?.pod_ip.as_ref());
+        format!("{}:9445", address.expect("a pod with an address"))
+    }
+
+    /// Returns how often containers of the runner were restarted.
+    pub async fn restarts(&self) -> i32 {
+        let pods = self.runner_pods().await;
+        let statuses = pods.iter().filter_map(|pod| pod.status.as_ref());
+        let containers = statuses.flat_map(|status| status.container_statuses.iter().flatten());
+        containers.map(|container| container.restart_count).sum()
+    }
+
+    /// Returns the runner's log.
+    pub async fn log(&self) -> String {
+        let arguments = ["-n", NAMESPACE, "logs", "deployment/function-runner"];
+        kubectl(self.stage.bed(), &arguments, None).await
+    }
+
+    /// Returns the metrics of every runner and of every function pod whose environment asks for a
+    /// Prometheus exporter on all addresses.
+    pub async fn metrics(&self) -> Vec<String> {
+        let mut pods = self.runner_pods().await;
+        pods.extend(self.pods(FUNCTION_NAMESPACE, "fn.kpt.dev/image").await);
+        let mut texts = Vec::new();
+        for pod in pods.iter().filter(|pod| exports_metrics(pod)) {
+            let address = pod
+                .status
+                .as_ref()
+                .and_then(|status| status.pod_ip.as_ref());
+            let address = format!("{}:9464", address.expect("a pod with an address"));
+            texts.push(scrape(&address).await);
+        }
+        texts
+    }
+
+    /// Returns the FunctionConfig objects as the API server has them now.
+    pub async fn function_configs(&self) -> Vec<Value> {
+        let get = [
+            "-n",
+            FUNCTION_NAMESPACE,
+            "get",
+            "functionconfigs",
+            "-o=json",
+        ];
+        let text = kubectl(self.stage.bed(), &get, None).await;
+        let list: Value = serde_json::from_str(&text).expect("a list");
+        list["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    async fn runner_pods(&self) -> Vec<Pod> {
+        self.pods(NAMESPACE, "app=function-runner").await
+    }
+
+    async fn pods(&self, namespace: &str, label: &str) -> Vec<Pod> {
+        let pods: Api<Pod> = Api::namespaced(self.stage.client(), namespace);
+        let labelled = ListParams::default().labels(label);
+        let list = pods.list(&labelled).await;
+        list.expect("pods can be listed").items
+    }
+
+    async fn apply_one(&self, manifest: &Manifest) {
+        let bed = self.stage.bed();
+        let image = |name| {
+            bed.pinned_image(name)
+                .unwrap_or_else(|error| panic!("{error:#}"))
+        };
+        let mut text = manifest.text.clone();
+        for (names, image) in [
+            (RUNNER_IMAGES, image(NAME)),
+            (WRAPPER_IMAGES, image("wrapper-server")),
+        ] {
+            for name in names {
+                // The key stays where the name alone is not unique.
+                let key = if name.starts_with("image: ") {
+                    "image: "
+                } else {
+                    ""
+                };
+                text = text.replace(name, &format!("{key}{image}"));
+            }
+        }
+        eprintln!("applying {}", manifest.name);
+        // Large definitions do not fit into the annotation of a client-side apply.
+        let apply = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
+        kubectl(bed, &apply, Some(&text)).await;
+        for definition in manifest.definitions() {
+            let wait = ["wait", "--for=condition=Established", &definition];
+            kubectl(bed, &wait, None).await;
+        }
+    }
+
+    async fn rolled_out(&self) {
+        let limit = format!("--timeout={}s", LIMIT.as_secs());
+        let name = format!("deployment/{NAME}");
+        let status = ["-n", NAMESPACE, "rollout", "status", &name, &limit];
+        kubectl(self.stage.bed(), &status, None).await;
+        let address = self.address().await;
+        eventually("a runner that accepts connections", async || {
+            TcpStream::connect(&address).await.is_ok()
+        })
+        .await;
+    }
+}
+
+impl Drop for Installation {
+    fn drop(&mut self) {
+        let bed = self.stage.bed();
+        if std::thread::panicking() {
+            report(bed, NAMESPACE, &format!("app={NAME}"));
+            report(bed, FUNCTION_NAMESPACE, "fn.kpt.dev/image");
+        }
+        if !remove(&self.stage) {
+            eprintln!("cannot delete the objects of the installation");
+        }
+        // Other tests rely on the definitions of this project.
+        let _ = command(bed).and_then(|mut kubectl| {
+            kubectl.args([
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "-k",
+                "deploy/crds",
+            ]);
+            Ok(kubectl.stdout(Stdio::null()).status()?)
+        });
+    }
+}
+
+fn exports_metrics(pod: &Pod) -> bool {
+    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    let mut variables = containers.flat_map(|container| container.env.iter().flatten());
+    variables.any(|variable| {
+        variable.name == "OTEL_EXPORTER_PROMETHEUS_HOST"
+            && variable.value.as_deref() == Some("0.0.0.0")
+    })
+}
+
+/// Returns what a Prometheus server reads at an address.
+pub(super) async fn scrape(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("metrics");
+    let request = b"GET /metrics HTTP/1.0\r\n\r\n";
+    stream.write_all(request).await.expect("a request");
+    let mut text = String::new();
+    let read = stream.read_to_string(&mut text).await;
+    read.expect("an answer");
+    text
+}
+
+/// Deletes the namespaces and definitions of Porch; returns whether they are gone.
+fn remove(stage: &Stage) -> bool {
+    let limit = format!("--timeout={}s", LIMIT.as_secs());
+    let delete = |arguments: &[&str]| {
+        let deleted = command(stage.bed()).and_then(|mut kubectl| {
+            kubectl.arg("delete").args(arguments);
+            kubectl.args(["--ignore-not-found", &limit]);
+            Ok(kubectl.stdout(Stdio::null()).status()?)
+        });
+        deleted.is_ok_and(|status| status.success())
+    };
+    // A namespace whose objects have a definition that is going would wait for them.
+    delete(&["namespace", NAMESPACE, FUNCTION_NAMESPACE]) && delete(&["-k", "deploy/crds"])
+}
