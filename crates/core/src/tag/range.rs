@@ -59,6 +59,9 @@ impl Operator {
 impl Partial {
     /// Parses `1`, `v0.4`, `0.4.x`, `0.4-rc.1` or `0.4.1-rc.1+build`; build metadata is dropped.
     ///
+    /// As in Masterminds/semver v3, a number may have leading zeros (`2024.01.15`), and numbers
+    /// after a wildcard do not count: `1.x.3` is `1.x`.
+    ///
     /// # Errors
     /// If the word is no such version: the reason, to be read after the quoted word.
     pub(super) fn parse(word: &str) -> Result<Self, String> {
@@ -74,15 +77,11 @@ impl Partial {
             match part {
                 _ if place == 3 => return Err(not_a_version()),
                 "x" | "X" | "*" => wildcard = true,
-                _ if wildcard => return Err(format!("has {part:?} after a wildcard")),
-                part if part.starts_with('0') && part.len() > 1 => {
-                    return Err(format!("has a leading zero in {part:?}"));
+                _ if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) => {
+                    return Err(not_a_version());
                 }
-                part if !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) => {
-                    let number = part.parse().map_err(|_| too_large())?;
-                    numbers.push(number);
-                }
-                _ => return Err(not_a_version()),
+                _ if wildcard => {}
+                _ => numbers.push(part.parse().map_err(|_| too_large())?),
             }
         }
         Ok(Self {
