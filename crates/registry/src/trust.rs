@@ -122,6 +122,27 @@ mod tests {
     }
 
     #[test]
+    fn prefers_the_files_in_the_order_of_their_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let expected = [
+            "ca.crt",
+            "ca.pem",
+            "cacert.pem",
+            "ca-bundle.crt",
+            "root.crt",
+        ];
+        let alone = expected.map(|name| {
+            let file = directory.path().join(name);
+            fs::write(&file, ca()).unwrap();
+            CustomCa::read(&file).unwrap()
+        });
+        for (name, first) in expected.iter().zip(&alone) {
+            assert_eq!(CustomCa::read(directory.path()).unwrap(), *first, "{name}");
+            fs::remove_file(directory.path().join(name)).unwrap();
+        }
+    }
+
+    #[test]
     fn a_bundle_may_hold_several() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("bundle.pem");

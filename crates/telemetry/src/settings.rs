@@ -198,15 +198,23 @@ fn exporter(
     supported: &[&str],
 ) -> Option<String> {
     let list = variables.get(variable)?;
-    let mut chosen = None;
+    let mut chosen: Option<&str> = None;
     for name in list.split(',').map(str::trim) {
-        if chosen.is_none() && supported.contains(&name) {
-            chosen = Some(name.to_owned());
-        } else {
-            variables.warn(variables::unsupported(variable, name, supported));
+        match chosen {
+            _ if !supported.contains(&name) => {
+                variables.warn(variables::unsupported(variable, name, supported));
+            }
+            None => chosen = Some(name),
+            Some(first) if first == name => {}
+            Some(first) => {
+                let problem = format!(
+                    "only the first supported exporter, {first:?}, is used; {name:?} is ignored"
+                );
+                variables.warn(variables::bad(variable, problem));
+            }
         }
     }
-    chosen
+    chosen.map(str::to_owned)
 }
 
 fn sampler(variables: &Variables<'_>) -> Sampler {

@@ -62,15 +62,31 @@ async fn metrics_are_served_to_a_scraper() {
     }
 }
 
-// Not within a runtime: the collector brings its own, which cannot be dropped inside another.
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const CALLER: &str = "b7ad6b7169203331";
+
 #[test]
 fn an_evaluation_joins_its_callers_trace() {
-    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    let parent = format!("00-{TRACE}-{CALLER}-01");
+    joins_a_trace("tracecontext,baggage", "traceparent", &parent);
+}
+
+#[test]
+fn an_evaluation_joins_a_trace_in_b3_and_jaeger_headers() {
+    joins_a_trace("b3", "b3", &format!("{TRACE}-{CALLER}-1"));
+    joins_a_trace("jaeger", "uber-trace-id", &format!("{TRACE}:{CALLER}:0:1"));
+}
+
+/// Calls a wrapper with one trace header, and checks that the exported span belongs to that trace.
+///
+/// Not within a runtime: the collector has its own, which cannot be dropped inside another.
+fn joins_a_trace(propagators: &str, header: &'static str, value: &str) {
     let collector = Collector::start();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let mut wrapper = Setup::script("cat")
             .env("OTEL_TRACES_EXPORTER", "otlp")
+            .env("OTEL_PROPAGATORS", propagators)
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.endpoint())
             .env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
             .start()
@@ -81,10 +97,9 @@ fn an_evaluation_joins_its_callers_trace() {
             resource_list: LIST.into(),
             ..EvaluateFunctionRequest::default()
         });
-        let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
         request
             .metadata_mut()
-            .insert("traceparent", parent.parse().unwrap());
+            .insert(header, value.parse().unwrap());
         client.evaluate_function(request).await.unwrap();
         drop(client);
         wrapper.signal(Signal::TERM);
@@ -96,7 +111,7 @@ fn an_evaluation_joins_its_callers_trace() {
         .await;
         assert_eq!(service, "wrapper-server");
         assert_eq!(hex(&span.trace_id), TRACE);
-        assert_eq!(hex(&span.parent_span_id), "b7ad6b7169203331");
+        assert_eq!(hex(&span.parent_span_id), CALLER);
     });
 }
 

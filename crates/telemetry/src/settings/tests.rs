@@ -185,6 +185,18 @@ fn the_first_supported_exporter_of_a_list_is_used() {
     assert_eq!(settings.warnings.len(), 2, "{:?}", settings.warnings);
 }
 
+#[cfg(all(feature = "otlp", feature = "prometheus"))]
+#[test]
+fn warns_that_only_the_first_of_two_exporters_is_used() {
+    assert_eq!(
+        warning(&[("OTEL_METRICS_EXPORTER", "prometheus, otlp")]),
+        "OTEL_METRICS_EXPORTER: only the first supported exporter, \"prometheus\", is used; \
+         \"otlp\" is ignored"
+    );
+    let settings = read(&[("OTEL_METRICS_EXPORTER", "prometheus,prometheus")]);
+    assert!(settings.warnings.is_empty(), "{:?}", settings.warnings);
+}
+
 #[test]
 fn a_malformed_value_is_a_warning_and_counts_as_unset() {
     for set in [
