@@ -117,6 +117,9 @@ impl Engine {
                 stderr: options.limits.stderr,
             },
         });
+        // The disk may be slow, and nobody waits for what an earlier process left.
+        #[cfg(feature = "confined")]
+        tokio::task::spawn_blocking(crate::scratch::remove_abandoned);
         if inner.standby.is_on() {
             tokio::spawn(keep_standbys(Arc::downgrade(&inner)));
         }
@@ -190,6 +193,12 @@ impl Engine {
     #[must_use]
     pub fn standby(&self) -> Vec<StandbyStatus> {
         self.0.standby.status()
+    }
+
+    /// Ends the processes that wait for a request of any other program than those to keep. For a
+    /// configuration that turns standby off for programs that have had it.
+    pub fn retain_standbys(&self, keep: impl FnMut(&Program) -> bool) {
+        self.0.standby.retain(keep);
     }
 
     /// Starts a standby off the request's way, if a core is free for it.

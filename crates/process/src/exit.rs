@@ -1,8 +1,10 @@
 //! Waiting for a process to end, ending it with everything it started, and reaping it.
 
 use std::{
+    future::poll_fn,
     io,
     process::{Child, ExitStatus},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -123,6 +125,27 @@ impl Leader {
         }
     }
 
+    /// Prepares [`Self::poll_ended`]. Needs a tokio runtime.
+    pub(crate) fn watch(&mut self) -> io::Result<()> {
+        match &mut self.living {
+            Some(living) => living.watch(self.pid).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the leader ended; pending forever without [`Self::watch`]. It is not reaped yet.
+    pub(crate) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self.living.as_mut().map(|living| &mut living.watch) {
+            None => Poll::Ready(()),
+            Some(None) => Poll::Pending,
+            Some(Some(watch)) => match ready!(watch.poll_ended(self.pid, context)) {
+                Ok(()) => Poll::Ready(()),
+                // An error means that the runtime ends.
+                Err(_) => Poll::Pending,
+            },
+        }
+    }
+
     /// Whether the leader ended already.
     pub(crate) fn has_ended(&self) -> bool {
         has_ended(self.pid)
@@ -174,12 +197,16 @@ impl Drop for Leader {
 // === impl Living ===
 
 impl Living {
-    async fn ended(&mut self, pid: Pid) -> io::Result<()> {
+    fn watch(&mut self, pid: Pid) -> io::Result<&mut Watch> {
         let watch = match self.watch.take() {
             Some(watch) => watch,
             None => Watch::new(pid)?,
         };
-        self.watch.insert(watch).ended(pid).await
+        Ok(self.watch.insert(watch))
+    }
+
+    async fn ended(&mut self, pid: Pid) -> io::Result<()> {
+        self.watch(pid)?.ended(pid).await
     }
 
     fn reap(mut self, pid: Pid) -> io::Result<Exit> {
@@ -206,15 +233,21 @@ impl Watch {
     }
 
     async fn ended(&mut self, pid: Pid) -> io::Result<()> {
+        poll_fn(|context| self.poll_ended(pid, context)).await
+    }
+
+    fn poll_ended(&mut self, pid: Pid, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Self::Pidfd(pidfd) => pidfd.readable().await.map(|mut ready| ready.retain_ready()),
+            Self::Pidfd(pidfd) => pidfd
+                .poll_read_ready(context)
+                .map_ok(|mut ready| ready.retain_ready()),
             Self::Sigchld(signals) => {
                 while !has_ended(pid) {
-                    if signals.recv().await.is_none() {
-                        return Err(io::Error::other("the signal stream ended"));
+                    if ready!(signals.poll_recv(context)).is_none() {
+                        return Poll::Ready(Err(io::Error::other("the signal stream ended")));
                     }
                 }
-                Ok(())
+                Poll::Ready(Ok(()))
             }
         }
     }

@@ -180,7 +180,9 @@ impl Waiting {
         program: &Program,
         scratches: &ScratchRoot,
     ) -> Result<Self, ProcessStartError> {
-        Process::start_with(program, scratches, Output::watched).map(Self)
+        let mut process = Process::start_with(program, scratches, Output::watched)?;
+        process.leader.watch()?;
+        Ok(Self(process))
     }
 
     /// Returns the process for its evaluation.
@@ -193,28 +195,22 @@ impl Waiting {
         })
     }
 
-    /// Waits until the process acts.
-    ///
-    /// An end is seen by the pipes it closes. Where something that the process started holds them
-    /// open, only [`Self::has_ended`] sees it.
-    pub(crate) fn poll_acted(&self, context: &mut Context<'_>) -> Poll<()> {
+    /// Waits until the process writes, closes both outputs, or ends. It may end with its pipes open:
+    /// a process that it started may hold them.
+    pub(crate) fn poll_acted(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let outputs = [&self.0.stdout, &self.0.stderr].map(|output| output.poll_early(context));
         let is_written = outputs.contains(&Poll::Ready(output::Early::Written));
         if is_written || outputs == [Poll::Ready(output::Early::Closed); 2] {
             return Poll::Ready(());
         }
-        Poll::Pending
-    }
-
-    /// Whether the process has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.0.leader.has_ended()
+        self.0.leader.poll_ended(context)
     }
 
     /// Whether the process has acted or ended. Nobody is woken by its acts from then on.
-    pub(crate) fn has_acted(&self) -> bool {
+    pub(crate) fn has_acted(&mut self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
-        self.poll_acted(&mut context).is_ready() || self.has_ended()
+        // The end may be too recent for the runtime to have seen it.
+        self.poll_acted(&mut context).is_ready() || self.0.leader.has_ended()
     }
 
     /// Ends a process that has acted, and says how it acted.

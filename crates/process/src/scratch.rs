@@ -12,19 +12,19 @@ use std::{
     },
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, lstat};
 
 /// The start of every root's name.
 const PREFIX: &str = "krm-functions-";
 
-/// A root younger than this may be about to be held.
-const HOLD_WITHIN: Duration = Duration::from_secs(1);
+/// Number of names tried for a root before scratch directories are given up.
+const ROOT_ATTEMPTS: usize = 100;
 
 const MODE: u32 = 0o700;
 
@@ -44,7 +44,7 @@ struct Root {
     unused: Mutex<Vec<Unused>>,
 }
 
-/// A root directory that this process holds by a lock: one that nobody holds is left over.
+/// A root directory that this process holds by a lock: one that nobody holds is abandoned.
 #[derive(Debug)]
 struct Held {
     path: PathBuf,
@@ -68,6 +68,9 @@ pub(crate) struct Scratch {
 }
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// The roots of this process.
+static ROOTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 // === impl ScratchRoot ===
 
@@ -119,6 +122,7 @@ impl Drop for Root {
     fn drop(&mut self) {
         if let Some(Some(held)) = self.path.get() {
             let _ = fs::remove_dir_all(&held.path);
+            roots().retain(|root| *root != held.path);
         }
     }
 }
@@ -161,32 +165,31 @@ fn is_as_made(path: &Path, found: &fs::Metadata) -> bool {
     plain && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Removes what every root of this process made, whoever still uses it.
+/// Removes every root of this process, also those in use.
 pub(crate) fn remove_all() {
-    let ours = prefix();
-    for entry in fs::read_dir(env::temp_dir())
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        if entry.file_name().to_string_lossy().starts_with(&ours) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
+    for root in roots().iter() {
+        let _ = fs::remove_dir_all(root);
     }
 }
 
-fn prefix() -> String {
-    format!("{PREFIX}{}-", std::process::id())
+/// Removes the roots of processes that were killed.
+pub(crate) fn remove_abandoned() {
+    remove_abandoned_in(&env::temp_dir());
+}
+
+fn roots() -> MutexGuard<'static, Vec<PathBuf>> {
+    ROOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn root(parent: &Path) -> Option<Held> {
-    remove_abandoned(parent, SystemTime::now());
-    let path = parent.join(format!("{}{}", prefix(), next()));
-    match fresh(&path) {
-        Ok(lock) => Some(Held { path, _lock: lock }),
+    match fresh(parent) {
+        Ok(held) => {
+            roots().push(held.path.clone());
+            Some(held)
+        }
         Err(error) => {
             tracing::warn!(
-                directory = %path.display(), %error,
+                directory = %parent.display(), %error,
                 "no scratch directories: functions run in / (set TMPDIR to a writable directory)"
             );
             None
@@ -198,43 +201,49 @@ fn next() -> u64 {
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Makes a root and holds it. Whatever has the same name was left by an earlier process of the same
-/// pid: containers restart as PID 1.
-fn fresh(path: &Path) -> io::Result<OwnedFd> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => make(path)?,
+/// Makes a root and holds it.
+///
+/// A name may be taken: containers that share the directory may have the same pid. And a new root is
+/// abandoned until it is held, so that another process may be about to remove it. Both times the
+/// next name is tried.
+fn fresh(parent: &Path) -> io::Result<Held> {
+    for _ in 0..ROOT_ATTEMPTS {
+        let path = parent.join(format!("{PREFIX}{}-{}", std::process::id(), next()));
+        match make(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            made => made?,
+        }
+        if let Ok(lock) = hold(&path) {
+            return Ok(Held { path, _lock: lock });
+        }
     }
-    hold(path)
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes the roots of processes that were killed. A lock tells them from roots in use, also where
-/// the other process is in another PID namespace.
-fn remove_abandoned(parent: &Path, now: SystemTime) {
+/// Removes the roots that nobody holds. The lock tells them from roots in use, also where the other
+/// process is in another PID namespace.
+fn remove_abandoned_in(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_root = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        let path = entry.path();
-        if is_root && is_old_enough(&path, now) && hold(&path).is_ok() {
-            let _ = fs::remove_dir_all(&path);
+        // Held until it is removed, so that the process that has just made it cannot use it.
+        if is_root && let Ok(_lock) = hold(&entry.path()) {
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// Whether a root is older than the moment between being made and being held.
-fn is_old_enough(path: &Path, now: SystemTime) -> bool {
-    let made = fs::symlink_metadata(path).ok();
-    let changed = made.and_then(|made| change_time(&made));
-    changed.is_some_and(|changed| {
-        now.duration_since(changed)
-            .is_ok_and(|age| age > HOLD_WITHIN)
-    })
-}
-
 /// Locks a directory for as long as the descriptor is open. Functions do not inherit it.
+///
+/// # Errors
+/// If another process holds the directory, or removed it before it was locked.
 fn hold(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty())?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+    let (locked, named) = (fstat(&directory)?, lstat(path)?);
+    if (locked.st_dev, locked.st_ino) != (named.st_dev, named.st_ino) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     Ok(directory)
 }
 
@@ -288,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_removed_by_the_next() {
+    fn removes_the_roots_that_nobody_holds() {
         let parent = tempfile::tempdir().unwrap();
         let at = |name: &str| parent.path().join(name);
         for name in ["krm-functions-1-0", "krm-functions-2-0", "others"] {
@@ -297,16 +306,48 @@ mod tests {
         }
         std::os::unix::fs::symlink(at("others"), at("krm-functions-3-0")).unwrap();
         let held = hold(&at("krm-functions-2-0")).unwrap();
-        remove_abandoned(parent.path(), SystemTime::now());
-        assert!(at("krm-functions-1-0").exists(), "just made");
-        let later = SystemTime::now() + 2 * HOLD_WITHIN;
-        remove_abandoned(parent.path(), later);
+        remove_abandoned_in(parent.path());
         assert!(!at("krm-functions-1-0").exists());
-        assert!(at("krm-functions-2-0/file").exists(), "somebody holds it");
+        assert!(at("krm-functions-2-0/file").exists(), "it is held");
         assert!(at("others/file").exists(), "no link is followed");
         drop(held);
-        remove_abandoned(parent.path(), later);
+        remove_abandoned_in(parent.path());
         assert!(!at("krm-functions-2-0").exists());
+    }
+
+    #[test]
+    fn a_root_is_never_removed_while_it_is_made() {
+        let parent = tempfile::tempdir().unwrap();
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    remove_abandoned_in(parent.path());
+                }
+            });
+            let roots: Vec<Held> = (0..500).map(|_| fresh(parent.path()).unwrap()).collect();
+            is_done.store(true, Ordering::Relaxed);
+            for root in roots {
+                make(&root.path.join("scratch")).unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn leaves_the_root_of_another_process_with_the_same_pid_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let number = NUMBER.load(Ordering::Relaxed);
+        let others: Vec<PathBuf> = (number..number + 50)
+            .map(|number| format!("{PREFIX}{}-{number}", std::process::id()))
+            .map(|name| parent.path().join(name))
+            .collect();
+        for other in &others {
+            make(other).unwrap();
+            fs::write(other.join("file"), "").unwrap();
+        }
+        let own = fresh(parent.path()).unwrap();
+        assert!(!others.contains(&own.path));
+        assert!(others.iter().all(|other| other.join("file").exists()));
     }
 
     #[test]

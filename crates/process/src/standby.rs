@@ -5,7 +5,9 @@
 //! that was used lately keeps some ready; an idle one keeps none.
 //!
 //! Waiting processes are watched. A program whose process ends or writes before its input arrived
-//! gets no standby until its binary is replaced: it would act again and again without a request.
+//! gets no standby until its binary is replaced: it would act again and again without a request. An
+//! end by SIGKILL or SIGTERM may come from outside, so it suspends the program only if the next
+//! process ends in the same way.
 
 use std::{
     collections::HashMap,
@@ -58,6 +60,9 @@ struct Kept {
     /// Number of processes being started, or being dismissed after an early act.
     pending: usize,
     last_used: Instant,
+    /// Time at which a process was ended by SIGKILL or SIGTERM, if no later one lived until its
+    /// input arrived or until it was [`MAX_AGE`] old.
+    killed: Option<Instant>,
     suspended: Option<Suspended>,
 }
 
@@ -122,9 +127,6 @@ impl Standby {
     /// Returns a process that waits, if one is fit.
     pub(crate) fn take(&self, program: &Arc<Program>) -> Option<Process> {
         if !self.is_on_for(program) {
-            // The one program of a wrapper stays as it is.
-            #[cfg(feature = "confined")]
-            self.end_standbys_of(program);
             return None;
         }
         let binary = Binary::of(&program.path);
@@ -144,12 +146,14 @@ impl Standby {
                     .is_some_and(|suspended| suspended.binary != binary)
                 {
                     kept.suspended = None;
+                    kept.killed = None;
                 }
-                if kept.ready.last()?.process.has_acted() {
+                if kept.ready.last_mut()?.process.has_acted() {
                     // It stays for the watcher, and the others may have acted as well.
                     watcher.wake_by_ref();
                     return None;
                 }
+                kept.killed = None;
                 kept.ready.pop()?
             };
             if ready.binary == binary && !ready.is_old(now) {
@@ -158,17 +162,14 @@ impl Standby {
         }
     }
 
-    /// Ends what waits for a program whose standby was turned off since.
-    #[cfg(feature = "confined")]
-    fn end_standbys_of(&self, program: &Program) {
-        if self.is_on() {
-            let before = Program {
-                standby: true,
-                ..program.clone()
-            };
-            // Dropped outside the lock.
-            let _ended = self.lock().functions.remove(&before);
-        }
+    /// Ends the standbys of all programs but those to keep, and forgets why they were suspended.
+    pub(crate) fn retain(&self, mut keep: impl FnMut(&Program) -> bool) {
+        let mut state = self.lock();
+        let ended = state.functions.extract_if(|program, _| !keep(program));
+        let ended: Vec<_> = ended.collect();
+        drop(state);
+        // Their processes are ended outside the lock.
+        drop(ended);
     }
 
     /// Whether one more should be started.
@@ -201,6 +202,9 @@ impl Standby {
         let mut state = self.lock();
         state.functions.retain(|program, kept| {
             let idle = now.duration_since(kept.last_used) > IDLE_AFTER;
+            if kept.ready.iter().any(|ready| ready.is_old(now)) {
+                kept.killed = None;
+            }
             unfit.extend(kept.ready.extract_if(.., |ready| idle || ready.is_old(now)));
             if !idle && kept.has_room(self.per_function) {
                 wanting.push(program.clone());
@@ -218,9 +222,9 @@ impl Standby {
         watcher.clone_from(context.waker());
         let mut all = Vec::new();
         for (program, kept) in functions {
-            let acted = kept.ready.extract_if(.., |ready| {
-                ready.process.poll_acted(context).is_ready() || ready.process.has_ended()
-            });
+            let acted = kept
+                .ready
+                .extract_if(.., |ready| ready.process.poll_acted(context).is_ready());
             let before = all.len();
             all.extend(acted.map(|ready| Acted {
                 program: Arc::clone(program),
@@ -243,7 +247,12 @@ impl Standby {
             return;
         };
         kept.pending = kept.pending.saturating_sub(1);
-        if !act.is_own() || kept.suspended.is_some() {
+        if kept.suspended.is_some() {
+            return;
+        }
+        // Processes that were killed at the same time count once.
+        if !act.is_own() && kept.killed.is_none_or(|killed| ready.since < killed) {
+            kept.killed = Some(Instant::now());
             return;
         }
         let binary = ready.binary;
@@ -284,7 +293,7 @@ impl Standby {
 impl Opening<'_> {
     /// Keeps a process that was started, and has it watched.
     pub(crate) fn fill(self, process: Waiting) {
-        let ready = Ready {
+        let mut ready = Ready {
             process,
             binary: self.binary,
             since: Instant::now(),
@@ -321,6 +330,7 @@ impl Kept {
             ready: Vec::new(),
             pending: 0,
             last_used: now,
+            killed: None,
             suspended: None,
         }
     }

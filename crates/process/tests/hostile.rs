@@ -249,3 +249,15 @@ fn a_confined_function_finds_an_empty_place_and_limits() {
         },
     );
 }
+
+#[test]
+fn a_new_engine_removes_the_directories_of_a_runner_that_was_killed() {
+    let abandoned = tempfile::Builder::new()
+        .prefix("krm-functions-")
+        .tempdir()
+        .unwrap();
+    std::fs::create_dir(abandoned.path().join("0")).unwrap();
+    over(&options(), async |_engine: Engine| {
+        support::eventually("the root is removed", || !abandoned.path().exists()).await;
+    });
+}

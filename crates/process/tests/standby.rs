@@ -175,22 +175,118 @@ fn a_replaced_binary_gets_standby_again() {
     });
 }
 
+/// Waits for a standby of the marked script, kills it from outside, and waits until it is reaped.
+async fn kill_standby(engine: &Engine, mark: &str) {
+    let ready = |count| move || engine.standby()[0].ready == count;
+    eventually("one process waits", ready(1)).await;
+    for pid in pids(mark) {
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    eventually("it is reaped", || ready(0)() && support::children() == 0).await;
+}
+
+#[test]
+fn suspends_a_program_whose_standbys_are_killed_twice_in_a_row() {
+    over(&with_standby(), async |engine: Engine| {
+        let program = sh("mark=standby-killed; cat >/dev/null");
+        run(&engine, &program).await;
+        kill_standby(&engine, "standby-killed").await;
+        assert_eq!(suspended(&engine), None);
+        run(&engine, &program).await;
+        kill_standby(&engine, "standby-killed").await;
+        let says = "ended (signal: killed) before its input arrived";
+        assert_eq!(suspended(&engine).as_deref(), Some(says));
+    });
+}
+
+#[test]
+fn kills_are_not_in_a_row_if_a_standby_was_used_between_them() {
+    over(&with_standby(), async |engine: Engine| {
+        let program = sh("mark=standby-row; cat >/dev/null");
+        for _ in 0..2 {
+            run(&engine, &program).await;
+            eventually("one process waits", || engine.standby()[0].ready == 1).await;
+            run(&engine, &program).await;
+            kill_standby(&engine, "standby-row").await;
+            assert_eq!(suspended(&engine), None);
+        }
+    });
+}
+
+#[test]
+fn notices_at_once_that_a_standby_ended_whose_child_holds_its_pipes() {
+    over(&with_standby(), async |engine: Engine| {
+        let directory = tempfile::tempdir().unwrap();
+        let program = Arc::new(Program::new(early(directory.path(), "sleep 600 & exit 3")));
+        run(&engine, &program).await;
+        // The periodic sweep comes 5 s after the engine's start.
+        let limit = std::time::Instant::now() + std::time::Duration::from_secs(3);
+        eventually("the early end is noticed", || suspended(&engine).is_some()).await;
+        assert!(std::time::Instant::now() < limit, "noticed by the sweep");
+        let says = "ended (exit status 3) before its input arrived";
+        assert_eq!(suspended(&engine).as_deref(), Some(says));
+        eventually("the process is reaped", || support::children() == 0).await;
+    });
+}
+
 #[test]
 fn a_program_whose_standby_is_off_is_never_started_ahead() {
     over(&with_standby(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
         let path = early(directory.path(), "cat >/dev/null");
-        let on = Arc::new(Program::new(&path));
-        run(&engine, &on).await;
-        eventually("one waits", || starts(directory.path()) == 2).await;
         let off = Arc::new(Program {
             standby: false,
             ..Program::new(&path)
         });
+        for evaluation in 1..=2 {
+            run(&engine, &off).await;
+            assert_eq!(starts(directory.path()), evaluation);
+        }
+        assert!(engine.standby().is_empty());
+    });
+}
+
+#[test]
+fn calls_without_standby_leave_the_standbys_of_another_image_alone() {
+    over(&with_standby(), async |engine: Engine| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = early(directory.path(), "cat >/dev/null");
+        let on = Arc::new(Program::new(&path));
+        let off = Arc::new(Program {
+            standby: false,
+            ..Program::new(&path)
+        });
+        run(&engine, &on).await;
+        let ready = || engine.standby()[0].ready == 1;
+        eventually("one process waits", ready).await;
         run(&engine, &off).await;
-        assert!(engine.standby().is_empty(), "what waited is ended");
+        assert!(ready());
+        install(&path, "exit 0");
+        run(&engine, &on).await;
+        eventually("the early end is noticed", || suspended(&engine).is_some()).await;
         run(&engine, &off).await;
-        assert_eq!(starts(directory.path()), 4);
+        assert!(suspended(&engine).is_some());
+    });
+}
+
+#[test]
+fn ends_the_standbys_of_programs_that_are_not_retained() {
+    over(&with_standby(), async |engine: Engine| {
+        let (kept, ended) = (
+            sh("mark=retained; cat >/dev/null"),
+            sh("mark=not-retained; cat >/dev/null"),
+        );
+        for program in [&kept, &ended] {
+            run(&engine, program).await;
+        }
+        eventually("two processes wait", || {
+            running("mark=retained") == 1 && running("mark=not-retained") == 1
+        })
+        .await;
+        engine.retain_standbys(|program| *program == *kept);
+        let left: Vec<_> = engine.standby().into_iter().map(|it| it.program).collect();
+        assert_eq!(left, [kept]);
+        eventually("the process is gone", || running("mark=not-retained") == 0).await;
     });
 }
 
