@@ -1,5 +1,7 @@
 //! What every check may look at: the way to the cluster, and what the runner's Deployment says.
 
+mod pod_flags;
+
 use std::time::Duration;
 
 use k8s_openapi::api::{
@@ -7,14 +9,28 @@ use k8s_openapi::api::{
     core::v1::{Container, PodSpec},
 };
 use kube::{Api, Client};
-use tokio::time::timeout;
+use runner_cluster::InjectionStatus;
+use runner_proto::runner_status::{
+    GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
+};
+use tokio::{sync::OnceCell, time::timeout};
 
 use super::{Doctor, outcome::said};
+use pod_flags::POD_FLAGS;
 
 /// An API server that takes longer is of no use to the runner either.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
+
+/// Time limit for the connection to the runner, and for its report.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Largest report of a runner, in bytes.
+const MAX_REPORT_SIZE: usize = 64 << 20;
+
+/// Default of the runner's flag `--max-request-body-size`.
+const MAX_REQUEST_BODY_SIZE: usize = 6_291_456;
 
 /// A service account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +47,9 @@ pub(super) struct Context<'a> {
     pub(super) unreachable: Option<String>,
     /// The runner's Deployment; none: it is not there.
     pub(super) deployment: Result<Option<Deployment>, kube::Error>,
+    /// The way in which the wrapper gets into pods, found out by the first check that needs it.
+    pub(super) injection: OnceCell<Option<InjectionStatus>>,
+    report: OnceCell<Option<GetStatusResponse>>,
 }
 
 // === impl Context ===
@@ -57,7 +76,23 @@ impl<'a> Context<'a> {
             options,
             unreachable,
             deployment,
+            injection: OnceCell::new(),
+            report: OnceCell::new(),
         }
+    }
+
+    /// Returns the status of the runner at `--address`, or none if no runner answers there. The
+    /// runner is asked once.
+    pub(super) async fn report(&self) -> Option<&GetStatusResponse> {
+        let ask = || async {
+            let channel = self.options.server()?.connect(REPORT_TIMEOUT).await.ok()?;
+            let mut client =
+                RunnerStatusClient::new(channel).max_decoding_message_size(MAX_REPORT_SIZE);
+            let answer = client.get_status(GetStatusRequest {});
+            let answer = timeout(REPORT_TIMEOUT, answer).await.ok()?;
+            Some(answer.ok()?.into_inner())
+        };
+        self.report.get_or_init(ask).await.as_ref()
     }
 
     /// The Deployment, if it is known.
@@ -115,8 +150,37 @@ impl<'a> Context<'a> {
 
     /// Whether the runner uses pods at all.
     pub(super) fn uses_pods(&self) -> bool {
+        self.pods_off().is_none()
+    }
+
+    /// Returns the reason why the pod runtime is off, or none if it is on.
+    ///
+    /// A runner without the wrapper's image turns it off by itself, unless a flag asks for it.
+    pub(super) fn pods_off(&self) -> Option<&'static str> {
         let disabled = self.flag("disable-runtimes").unwrap_or_default();
-        !disabled.split(',').any(|name| name.trim() == "pod")
+        if disabled.split(',').any(|name| name.trim() == "pod") {
+            return Some("the pod runtime is off (--disable-runtimes)");
+        }
+        let is_off =
+            self.container().is_some() && self.lacks_wrapper_image() && self.pod_flag().is_none();
+        is_off.then_some("the pod runtime is off (WRAPPER_SERVER_IMAGE is not set)")
+    }
+
+    /// Whether the Deployment is known to start the runner without the wrapper's image.
+    pub(super) fn lacks_wrapper_image(&self) -> bool {
+        self.wrapper_image().is_none() && !self.wrapper_image_is_elsewhere()
+    }
+
+    /// Returns the first flag of the pod runtime or of registries on the runner's command line.
+    pub(super) fn pod_flag(&self) -> Option<&'static str> {
+        POD_FLAGS.into_iter().find(|flag| self.flag(flag).is_some())
+    }
+
+    /// Returns the size limit of messages, in bytes, that the runner also gives to wrappers.
+    pub(super) fn max_request_body_size(&self) -> usize {
+        self.flag("max-request-body-size")
+            .and_then(|size| size.parse().ok())
+            .unwrap_or(MAX_REQUEST_BODY_SIZE)
     }
 
     /// What the Deployment says of the wrapper's image; none: nothing.

@@ -7,9 +7,7 @@ use futures::{FutureExt, future::BoxFuture};
 use runner_core::Reason;
 use runner_proto::{
     evaluator::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient},
-    runner_status::{
-        GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
-    },
+    runner_status::GetStatusResponse,
     status,
 };
 use tonic::{Code, Status, transport::Channel};
@@ -46,7 +44,7 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
         };
         let image = match &options.image {
             Some(image) => image.clone(),
-            None => match known(channel.clone()).await {
+            None => match known(context).await {
                 Some(image) => image,
                 None => {
                     return vec![Outcome::skipped(format!(
@@ -62,14 +60,13 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
 }
 
 /// A function that the runner has evaluated before, or has an executable for.
-async fn known(channel: Channel) -> Option<String> {
-    let mut client = RunnerStatusClient::new(channel).max_decoding_message_size(64 << 20);
-    let report = client.get_status(GetStatusRequest {}).await.ok()?;
-    let GetStatusResponse { exec, pod, .. } = report.into_inner();
-    let in_pod = pod.and_then(|it| Some(it.functions.first()?.image.clone()));
+async fn known(context: &Context<'_>) -> Option<String> {
+    let GetStatusResponse { exec, pod, .. } = context.report().await?;
+    let in_pod = pod
+        .as_ref()
+        .and_then(|it| Some(it.functions.first()?.image.clone()));
     in_pod.or_else(|| {
-        let exec = exec?;
-        let function = exec.functions.first()?;
+        let function = exec.as_ref()?.functions.first()?;
         let version = function.versions.first()?;
         let separator = if version.contains(':') { '@' } else { ':' };
         Some(format!("{}{separator}{version}", function.image))

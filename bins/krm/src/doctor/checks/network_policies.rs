@@ -15,10 +15,8 @@ const ANNOUNCE_PORT: u16 = 9447;
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
     async {
-        if !context.uses_pods() {
-            return vec![Outcome::skipped(
-                "the pod runtime is off (--disable-runtimes)",
-            )];
+        if let Some(why) = context.pods_off() {
+            return vec![Outcome::skipped(why)];
         }
         let Some(deployment) = context.runner() else {
             return vec![Outcome::skipped(

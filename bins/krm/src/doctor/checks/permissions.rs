@@ -29,10 +29,8 @@ struct Missing {
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
     async move {
-        if !context.uses_pods() {
-            return vec![Outcome::skipped(
-                "without the pod runtime (--disable-runtimes) it needs none",
-            )];
+        if let Some(why) = context.pods_off() {
+            return vec![Outcome::skipped(format!("{why}: it needs none"))];
         }
         let account = context.account();
         let needs = needs(context);

@@ -13,10 +13,8 @@ const SAMPLE: &str = "krm-doctor-probe";
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
     async {
-        if !context.uses_pods() {
-            return vec![Outcome::skipped(
-                "the pod runtime is off (--disable-runtimes)",
-            )];
+        if let Some(why) = context.pods_off() {
+            return vec![Outcome::skipped(why)];
         }
         vec![try_one(context).await]
     }
@@ -28,8 +26,8 @@ async fn try_one(context: &Context<'_>) -> Outcome {
         return Outcome::skipped("there is no template that can be used");
     };
     let mut options = wrapper_injection::options(context);
-    if let Some(chosen) = wrapper_injection::chosen(context, &templates).await {
-        options.injection = chosen.injection;
+    if let Some(way) = wrapper_injection::way(context).await {
+        options.injection = way;
     }
     let pod = sample_pod(SAMPLE, &templates, &options);
     let namespace = &context.options.namespace;

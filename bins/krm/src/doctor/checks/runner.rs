@@ -33,7 +33,11 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
         wrong.extend(service(context, deployment).await);
         if wrong.is_empty() {
             let ready = ready(deployment);
-            return vec![Outcome::ok(format!("{namespace}/{name} has {ready} ready"))];
+            let finding = format!("{namespace}/{name} has {ready} ready");
+            return vec![Outcome::ok(match context.pods_off() {
+                Some(why) => format!("{finding}; {why}: only executables are served"),
+                None => finding,
+            })];
         }
         wrong
     }
@@ -89,8 +93,8 @@ fn replicas(namespace: &str, name: &str, deployment: &Deployment) -> Option<Outc
 }
 
 fn wrapper(context: &Context<'_>) -> Option<Outcome> {
-    let is_set = context.wrapper_image().is_some() || context.wrapper_image_is_elsewhere();
-    if is_set || !context.uses_pods() {
+    let flag = context.pod_flag().filter(|_| context.uses_pods())?;
+    if !context.lacks_wrapper_image() {
         return None;
     }
     let (namespace, name) = (
@@ -99,12 +103,13 @@ fn wrapper(context: &Context<'_>) -> Option<Outcome> {
     );
     Some(Outcome::failed(
         format!(
-            "{namespace}/{name} does not set WRAPPER_SERVER_IMAGE: the pod runtime is off, and with \
-             a flag of the pod runtime the runner does not start"
+            "{namespace}/{name} does not set WRAPPER_SERVER_IMAGE, which the pod runtime needs: \
+             with --{flag} the runner does not start"
         ),
         format!(
             "kubectl -n {namespace} set env deployment/{name} \
-             WRAPPER_SERVER_IMAGE=ghcr.io/krm-function-runner/wrapper-server:v{}",
+             WRAPPER_SERVER_IMAGE=ghcr.io/krm-function-runner/wrapper-server:v{}, or remove the \
+             flags of the pod runtime",
             env!("CARGO_PKG_VERSION")
         ),
     ))
@@ -177,4 +182,80 @@ pub(super) fn pod_labels(deployment: &Deployment) -> Labels {
     metadata
         .and_then(|it| it.labels.clone())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::doctor::{State, checks::testing::examined};
+
+    /// Answers as the API server of an installation whose runner has these flags and no wrapper
+    /// image.
+    fn without_wrapper_image(
+        flags: &'static [&'static str],
+    ) -> impl Fn(&str) -> (u16, Value) + Clone {
+        let labels = json!({"app": "function-runner"});
+        move |path| match path {
+            path if path.ends_with("/deployments/function-runner") => (
+                200,
+                json!({
+                    "metadata": {"name": "function-runner"},
+                    "spec": {
+                        "selector": {"matchLabels": labels},
+                        "template": {"metadata": {"labels": labels}, "spec": {"containers": [
+                            {"name": "function-runner", "command": ["/home/nonroot/server"],
+                             "args": flags},
+                        ]}},
+                    },
+                    "status": {"readyReplicas": 1},
+                }),
+            ),
+            path if path.ends_with("/services") => (
+                200,
+                json!({"metadata": {}, "items": [
+                    {"metadata": {"name": "function-runner"},
+                     "spec": {"selector": labels, "ports": [{"port": 9445}]}},
+                ]}),
+            ),
+            _ => (404, Value::Null),
+        }
+    }
+
+    #[rstest]
+    #[case::current_porch(
+        &["--port=9445", "--disable-runtimes=", "--log-level=2", "--functions=/home/nonroot/functions",
+          "--max-request-body-size=6291456"],
+        "the pod runtime is off (WRAPPER_SERVER_IMAGE is not set)"
+    )]
+    #[case::turned_off(
+        &["--disable-runtimes=pod", "--pod-ttl=5m"],
+        "the pod runtime is off (--disable-runtimes)"
+    )]
+    #[tokio::test]
+    async fn a_runner_for_executables_needs_no_wrapper_image(
+        #[case] flags: &'static [&'static str],
+        #[case] why: &str,
+    ) {
+        let findings = examined(check, without_wrapper_image(flags)).await;
+        let note =
+            format!("porch-system/function-runner has 1 ready; {why}: only executables are served");
+        assert_eq!(findings, [Outcome::ok(note)]);
+    }
+
+    #[rstest]
+    #[case(&["--port", "9445", "-pod-ttl", "5m"], "with --pod-ttl the runner does not start")]
+    #[case(&["--registry-mirror=a=b"], "with --registry-mirror the runner does not start")]
+    #[tokio::test]
+    async fn a_flag_of_pods_needs_the_wrapper_image(
+        #[case] flags: &'static [&'static str],
+        #[case] says: &str,
+    ) {
+        let findings = examined(check, without_wrapper_image(flags)).await;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].state, State::Failed);
+        assert!(findings[0].finding.ends_with(says), "{findings:?}");
+    }
 }

@@ -10,10 +10,8 @@ use crate::doctor::{context::Context, outcome::Outcome};
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
     async {
-        if !context.uses_pods() {
-            return vec![Outcome::skipped(
-                "the pod runtime is off (--disable-runtimes)",
-            )];
+        if let Some(why) = context.pods_off() {
+            return vec![Outcome::skipped(why)];
         }
         let by_service = context.flag("pod-connect").as_deref() == Some("service");
         vec![match read(context).await {

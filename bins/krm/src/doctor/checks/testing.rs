@@ -2,11 +2,14 @@
 
 use bytes::Bytes;
 use clap::Parser;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use http_body_util::Full;
 use serde_json::{Value, json};
 
 use crate::doctor::{Doctor, context::Context, outcome::Outcome};
+
+/// The function of a check.
+type Run = for<'a> fn(&'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>;
 
 #[derive(Parser)]
 struct Line {
@@ -14,9 +17,18 @@ struct Line {
     doctor: Doctor,
 }
 
-/// What a check finds where requests for a path are answered with a code and a body.
+/// Returns the findings of a check where requests for a path are answered with a code and a body.
 pub(super) async fn examined(
-    check: for<'a> fn(&'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>,
+    check: Run,
+    answer: impl Fn(&str) -> (u16, Value) + Send + Sync + Clone + 'static,
+) -> Vec<Outcome> {
+    all_examined(&["doctor"], &[check], answer).await
+}
+
+/// Returns the findings of several checks of one command line.
+pub(super) async fn all_examined(
+    words: &[&str],
+    checks: &[Run],
     answer: impl Fn(&str) -> (u16, Value) + Send + Sync + Clone + 'static,
 ) -> Vec<Outcome> {
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
@@ -36,8 +48,10 @@ pub(super) async fn examined(
         async { answer }
     });
     let client = kube::Client::new(service, "default");
-    let line = Line::parse_from(["doctor"]);
-    check(&Context::new(&line.doctor, client).await).await
+    let line = Line::parse_from(words);
+    let context = Context::new(&line.doctor, client).await;
+    let findings = join_all(checks.iter().map(|check| check(&context))).await;
+    findings.into_iter().flatten().collect()
 }
 
 fn version() -> Value {

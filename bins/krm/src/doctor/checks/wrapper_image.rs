@@ -12,8 +12,8 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
 }
 
 async fn look(context: &Context<'_>) -> Outcome {
-    if !context.uses_pods() {
-        return Outcome::skipped("the pod runtime is off (--disable-runtimes)");
+    if let Some(why) = context.pods_off() {
+        return Outcome::skipped(why);
     }
     let Some(image) = context.wrapper_image() else {
         return Outcome::skipped(

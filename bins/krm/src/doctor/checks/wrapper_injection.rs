@@ -1,11 +1,11 @@
-//! The way in which the wrapper gets into pods, chosen as the runner chooses it.
+//! The way in which the wrapper gets into pods: the one that the runner uses, or the one that a new
+//! runner would choose if no runner answers.
 
 use std::sync::Arc;
 
 use futures::{FutureExt, future::BoxFuture};
 use runner_cluster::{
     Cluster, Injection, InjectionPolicy, InjectionReason, InjectionStatus, Injector, RenderOptions,
-    Templates,
 };
 
 use super::templates;
@@ -16,24 +16,22 @@ const ANY_IMAGE: &str = "example.com/krm-doctor/wrapper-server:v1";
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
     async {
-        if !context.uses_pods() {
-            return vec![Outcome::skipped(
-                "the pod runtime is off (--disable-runtimes)",
-            )];
+        if let Some(why) = context.pods_off() {
+            return vec![Outcome::skipped(why)];
         }
-        let Ok(templates) = templates::read(context).await else {
-            return vec![Outcome::skipped("there is no template that can be used")];
-        };
-        vec![match chosen(context, &templates).await {
-            None => Outcome::skipped("no way was chosen"),
-            Some(status) => judge(&status),
+        if let Some((way, reason)) = in_use(context).await {
+            return vec![Outcome::ok(format!("{way}, in use: {reason}"))];
+        }
+        vec![match chosen(context).await {
+            None => Outcome::skipped("there is no template that can be used"),
+            Some(status) => judge(status),
         }]
     }
     .boxed()
 }
 
 fn judge(status: &InjectionStatus) -> Outcome {
-    let finding = format!("{}: {}", status.injection, status.detail);
+    let finding = format!("{}, by dry run: {}", status.injection, status.detail);
     match status.reason {
         InjectionReason::Unknown => Outcome::warning(
             finding,
@@ -43,21 +41,40 @@ fn judge(status: &InjectionStatus) -> Outcome {
     }
 }
 
-/// Returns the choice of a runner that has not started any pod yet.
-pub(super) async fn chosen(
-    context: &Context<'_>,
-    templates: &Templates,
-) -> Option<InjectionStatus> {
-    let policy = match context.flag("wrapper-injection").as_deref() {
-        Some("init") => InjectionPolicy::Fixed(Injection::Init),
-        Some("container") => InjectionPolicy::Fixed(Injection::Container),
-        Some("image") => InjectionPolicy::Fixed(Injection::Image),
-        _ => InjectionPolicy::Auto,
+/// Returns the way that new pods are made in, if it can be found out.
+pub(super) async fn way(context: &Context<'_>) -> Option<Injection> {
+    match in_use(context).await {
+        Some((way, _)) => Some(way),
+        None => chosen(context).await.map(|status| status.injection),
+    }
+}
+
+/// Returns the way that the runner reports, with its reason. None: no runner answers, or it has not
+/// chosen yet.
+async fn in_use<'a>(context: &'a Context<'_>) -> Option<(Injection, &'a str)> {
+    let pods = context.report().await?.pod.as_ref()?;
+    let way = named(&pods.wrapper_injection)?;
+    Some((way, &pods.wrapper_injection_reason))
+}
+
+/// Returns the choice of a runner that has not started any pod yet. None: no template can be used.
+async fn chosen<'a>(context: &'a Context<'_>) -> Option<&'a InjectionStatus> {
+    let choose = || async {
+        let templates = templates::read(context).await.ok()?;
+        let flag = context.flag("wrapper-injection").unwrap_or_default();
+        let policy = named(&flag).map_or(InjectionPolicy::Auto, InjectionPolicy::Fixed);
+        let cluster = Cluster::new(context.client.clone(), &context.options.namespace);
+        let injector = Injector::new(policy, cluster, Arc::new(options(context)));
+        injector.choose(&templates).await;
+        injector.status()
     };
-    let cluster = Cluster::new(context.client.clone(), &context.options.namespace);
-    let injector = Injector::new(policy, cluster, Arc::new(options(context)));
-    injector.choose(templates).await;
-    injector.status()
+    context.injection.get_or_init(choose).await.as_ref()
+}
+
+fn named(way: &str) -> Option<Injection> {
+    [Injection::Init, Injection::Container, Injection::Image]
+        .into_iter()
+        .find(|injection| injection.to_string() == way)
 }
 
 /// Returns the options that pods of the runner are made with.
@@ -66,21 +83,68 @@ pub(super) fn options(context: &Context<'_>) -> RenderOptions {
         wrapper_image: context
             .wrapper_image()
             .unwrap_or_else(|| ANY_IMAGE.to_owned()),
-        max_request_body_size: 6_291_456,
+        max_request_body_size: context.max_request_body_size(),
         ..RenderOptions::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        net::SocketAddr,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
+
+    use runner_proto::runner_status::{
+        GetStatusRequest, GetStatusResponse, PodRuntime,
+        runner_status_server::{RunnerStatus, RunnerStatusServer},
+    };
     use serde_json::{Value, json};
+    use tokio::net::TcpListener;
+    use tokio_stream::wrappers::TcpListenerStream;
+    use tonic::{Request, Response, Status, transport::Server};
 
     use super::*;
-    use crate::doctor::{State, checks::testing::examined};
+    use crate::doctor::{
+        State,
+        checks::{
+            pod_security,
+            testing::{all_examined, examined},
+        },
+    };
 
-    #[tokio::test]
-    async fn tells_the_way_and_the_reason() {
-        let mounts_images = |path: &str| match path {
+    /// A runner that reports one way.
+    struct Runner {
+        way: &'static str,
+    }
+
+    #[tonic::async_trait]
+    impl RunnerStatus for Runner {
+        async fn get_status(
+            &self,
+            _: Request<GetStatusRequest>,
+        ) -> Result<Response<GetStatusResponse>, Status> {
+            Ok(Response::new(GetStatusResponse {
+                pod: Some(PodRuntime {
+                    wrapper_injection: self.way.to_owned(),
+                    wrapper_injection_reason: "a node cannot mount images".to_owned(),
+                    ..PodRuntime::default()
+                }),
+                ..GetStatusResponse::default()
+            }))
+        }
+    }
+
+    async fn runner(way: &'static str) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = Server::builder().add_service(RunnerStatusServer::new(Runner { way }));
+        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+        address
+    }
+
+    fn mounts_images(path: &str) -> (u16, Value) {
+        match path {
             path if path.ends_with("/pods") => (
                 200,
                 json!({"metadata": {}, "spec": {"containers": [], "volumes": [
@@ -88,11 +152,17 @@ mod tests {
                 ]}}),
             ),
             _ => (404, Value::Null),
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn tells_the_way_and_the_reason() {
         let findings = examined(check, mounts_images).await;
         assert_eq!(
             findings,
-            [Outcome::ok("image: the API server accepts image volumes")]
+            [Outcome::ok(
+                "image, by dry run: the API server accepts image volumes"
+            )]
         );
         let refuses_everything = |path: &str| match path {
             path if path.ends_with("/pods") => (403, Value::Null),
@@ -101,9 +171,46 @@ mod tests {
         let findings = examined(check, refuses_everything).await;
         assert_eq!(findings[0].state, State::Warning);
         let finding = &findings[0].finding;
-        assert!(
-            finding.starts_with("container: it is not known"),
-            "{finding}"
+        assert!(finding.starts_with("container, by dry run: "), "{finding}");
+    }
+
+    #[tokio::test]
+    async fn tells_the_way_that_a_runner_uses() {
+        let address = runner("container").await.to_string();
+        let words = ["doctor", "--address", &address];
+        let findings = all_examined(&words, &[check], mounts_images).await;
+        assert_eq!(
+            findings,
+            [Outcome::ok("container, in use: a node cannot mount images")]
         );
+    }
+
+    #[tokio::test]
+    async fn makes_dry_runs_where_the_runner_has_not_chosen_or_does_not_answer() {
+        let not_chosen = runner("").await.to_string();
+        for address in [&*not_chosen, "127.0.0.1:1"] {
+            let words = ["doctor", "--address", address];
+            let findings = all_examined(&words, &[check], mounts_images).await;
+            assert!(findings[0].finding.starts_with("image, by dry run"));
+        }
+    }
+
+    #[tokio::test]
+    async fn chooses_once_for_all_checks() {
+        let dry_runs = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&dry_runs);
+        let answer = move |path: &str| {
+            if path.ends_with("/pods") {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            mounts_images(path)
+        };
+        let findings = all_examined(&["doctor"], &[check, pod_security::check], answer).await;
+        assert!(
+            findings.iter().all(|it| it.state == State::Ok),
+            "{findings:?}"
+        );
+        // One by the choice, and one by the check that a pod is admitted.
+        assert_eq!(dry_runs.load(Ordering::Relaxed), 2);
     }
 }
