@@ -41,12 +41,17 @@ impl PodSettings {
     }
 }
 
-/// Parses a time to live. One that is too short is raised, and comes with what to tell the operator.
-pub(crate) fn time_to_live(text: &str) -> Result<(Duration, Option<String>), BadDuration> {
+/// Parses a time to live. Returns it with the problem to report if it is too short and another one
+/// is used: the value of `--pod-ttl` for 0, as the Go runner does, else the shortest one.
+pub(crate) fn time_to_live(text: &str) -> Result<(Option<Duration>, Option<String>), BadDuration> {
     let parsed = parse_duration(text)?;
-    let raised = (parsed < SHORTEST_TIME_TO_LIVE)
+    if parsed.is_zero() {
+        let problem = format!("{text} is too short: the value of --pod-ttl is used");
+        return Ok((None, Some(problem)));
+    }
+    let problem = (parsed < SHORTEST_TIME_TO_LIVE)
         .then(|| format!("{text} is too short: {SHORTEST_TIME_TO_LIVE:?} is used"));
-    Ok((parsed.max(SHORTEST_TIME_TO_LIVE), raised))
+    Ok((Some(parsed.max(SHORTEST_TIME_TO_LIVE)), problem))
 }
 
 /// The first resource whose quantity Kubernetes would refuse.

@@ -15,7 +15,7 @@ pub(crate) const DEFAULT_PREFIX: &str = "ghcr.io/default/catalog";
 /// A directory with files and binaries, and objects beside it.
 pub(crate) struct Fixture {
     directory: TempDir,
-    objects: Vec<Declaration>,
+    pub(crate) objects: Vec<Declaration>,
 }
 
 /// A declaration in the making.

@@ -32,7 +32,7 @@ impl Outage {
         if since.is_none() {
             *since = Some(Instant::now());
             tracing::warn!(
-                "the Kubernetes API server cannot be reached: {}; pods that run go on serving",
+                "the Kubernetes API server cannot be reached: {}; evaluations in running pods continue",
                 innermost(error)
             );
         }

@@ -115,7 +115,7 @@ impl Entry {
                     problems.extend(raised.map(|why| {
                         Problem::error(&file.at_line(line), format!("timeToLive: {why}"))
                     }));
-                    Some(time)
+                    time
                 }
                 None => None,
             };

@@ -142,7 +142,7 @@ fn pods(
         if let Some(why) = raised {
             complain("timeToLive", why);
         }
-        Some(time)
+        time
     });
     let mut count = |field: &str, value: Option<i64>| {
         settings::count(value.unwrap_or_default()).unwrap_or_else(|why| {

@@ -152,10 +152,14 @@ async fn a_definition_without_the_generation_gets_the_error_alone() {
 }
 
 #[rstest]
-#[case("0s")]
-#[case("5ns")]
+#[case("0s", "the value of --pod-ttl", None)]
+#[case("5ns", "1s", Some(crate::SHORTEST_TIME_TO_LIVE))]
 #[tokio::test(start_paused = true)]
-async fn a_time_to_live_that_is_too_short_is_raised_and_told(#[case] time: &str) {
+async fn a_time_to_live_that_is_too_short_is_raised_and_reported(
+    #[case] time: &str,
+    #[case] instead: &str,
+    #[case] used: Option<std::time::Duration>,
+) {
     let configuration = Fixture::new().configuration();
     let server = ApiServer::new();
     let pods = json!({"tags": ["*"], "timeToLive": time});
@@ -167,11 +171,11 @@ async fn a_time_to_live_that_is_too_short_is_raised_and_told(#[case] time: &str)
     server.until(|state| error_of(state, "o").is_some()).await;
     assert_eq!(
         error_of(&server.state(), "o").unwrap(),
-        format!("podExecutor.timeToLive: {time} is too short: 1s is used")
+        format!("podExecutor.timeToLive: {time} is too short: {instead} is used")
     );
     let image = ImageReference::qualified("fn:v1", DEFAULT_PREFIX).unwrap();
     let settings = configuration.table().pod_settings(&image);
-    assert_eq!(settings.time_to_live, Some(crate::SHORTEST_TIME_TO_LIVE));
+    assert_eq!(settings.time_to_live, used);
     assert_eq!(settings.min_pods, Some(2));
 }
 

@@ -25,10 +25,10 @@ fn is_telemetry(target: &str) -> bool {
     target.starts_with("opentelemetry")
 }
 
-/// Whether an event comes from the part of the Kubernetes client that logs every failed request. The
-/// runner itself logs when the API server cannot be reached, once.
+/// Whether an event comes from the parts of the Kubernetes client that log every failed request and
+/// every refused watch. The runner itself logs these, once.
 fn is_kube_request(target: &str) -> bool {
-    target.starts_with("kube_client::client::builder")
+    target.starts_with("kube_client::client") || target.starts_with("kube_runtime::watcher")
 }
 
 // === impl Verbosity ===
@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn failed_requests_of_the_kubernetes_client_are_known_by_their_target() {
         assert!(is_kube_request("kube_client::client::builder"));
-        assert!(!is_kube_request("kube_runtime::watcher"));
+        assert!(is_kube_request("kube_runtime::watcher"));
+        assert!(!is_kube_request("kube_client::config"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::{messages, parse};
-use crate::testing::*;
+use crate::{Binaries, Configuration, FileOptions, testing::*};
 
 #[rstest]
 #[case::missing("nowhere", "nowhere cannot be used: No such file or directory")]
@@ -21,6 +21,18 @@ fn an_unusable_binary_is_a_problem_and_stays_in_the_table(#[case] path: &str, #[
     let problems = messages(&table);
     assert_eq!(problems.len(), 1, "{problems:#?}");
     assert!(problems[0].contains(says), "{problems:#?}");
+}
+
+#[test]
+fn a_missing_binary_is_no_problem_where_the_exec_runtime_is_off() {
+    let fixture = Fixture::new().object(object("o").image("fn").binary("nowhere", &["v1"]));
+    let options = FileOptions {
+        binaries: Binaries::Trust,
+        ..fixture.options()
+    };
+    let configuration = Configuration::load(options).unwrap();
+    configuration.replace_objects(fixture.objects.iter().cloned());
+    assert!(messages(&configuration.table()).is_empty());
 }
 
 #[test]
