@@ -22,6 +22,8 @@ use crate::{
     status::PodStatus,
 };
 
+/// Smallest value of `--scan-interval` that has an effect.
+const SHORTEST_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
 /// Any port will do: nothing is sent.
 const DISCARD: u16 = 9;
@@ -50,7 +52,7 @@ pub(crate) fn usable(flags: &Flags) -> Result<bool> {
              the wrapper server (or turn it off with --disable-runtimes=pod)"
         );
     }
-    warn!("the pod runtime is off: {WRAPPER_IMAGE} is not set; only executables are served");
+    warn!("the pod runtime is off: {WRAPPER_IMAGE} is not set");
     Ok(false)
 }
 
@@ -82,6 +84,12 @@ impl Cluster {
             warn!(
                 "--pod-ttl={:?} is too short: {SHORTEST_TIME_TO_LIVE:?} is used",
                 flags.pod.pod_ttl
+            );
+        }
+        if flags.pod.scan_interval < SHORTEST_SCAN_INTERVAL {
+            warn!(
+                "--scan-interval={:?} is too short: {SHORTEST_SCAN_INTERVAL:?} is used",
+                flags.pod.scan_interval
             );
         }
         let registry = registry::from_flags(&flags.registry)?;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use runner_config::{Binaries, Configuration, FileOptions, OBJECTS_TIMEOUT, Wanted};
 use runner_core::{Evaluator, Runtime};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
-use runner_runtimes::{Chain, Exec, Files, Local, Pod, Wording};
+use runner_runtimes::{Chain, Exec, Files, InStep, Local, Pod, Wording};
 use runner_service::{Lifecycle, ListenAt, Server, ServerOptions, StuckCheck};
 use runner_telemetry::LogOptions;
 use tracing::{info, warn};
@@ -157,9 +157,18 @@ async fn become_ready(
     }
     configuration.completed().await;
     if let Some(pods) = pods {
-        // The sender lives as long as the pod runtime.
-        if pods.in_step().wait_for(|known| *known).await.is_err() {
-            return;
+        let mut in_step = pods.in_step();
+        // Templates may be waited for on purpose (--template-wait-timeout): executables need none.
+        let enough = match enabled.exec {
+            true => InStep::ButTemplates,
+            false => InStep::Yes,
+        };
+        for wanted in [enough, InStep::Yes] {
+            // The sender lives as long as the pod runtime.
+            if in_step.wait_for(|now| *now >= wanted).await.is_err() {
+                return;
+            }
+            lifecycle.ready();
         }
         info!("in step with the cluster");
     }
@@ -228,7 +237,20 @@ fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
         standby = flags.exec.standby,
         "exec runtime"
     );
+    tokio::spawn(end_standbys(engine.clone(), configuration.clone()));
     engine
+}
+
+/// Ends the waiting processes of programs for which a changed configuration turns standby off.
+async fn end_standbys(engine: Engine, configuration: Configuration) {
+    let mut changes = configuration.watch();
+    while changes.changed().await.is_ok() {
+        let table = configuration.table();
+        engine.retain_standbys(|program| {
+            let configured = table.executable_at(&program.path);
+            configured.is_none_or(|executable| executable.standby)
+        });
+    }
 }
 
 fn exec(engine: Engine, flags: &Flags, configuration: Configuration) -> Result<Exec> {

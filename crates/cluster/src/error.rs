@@ -29,6 +29,15 @@ pub enum ApiError {
 // === impl ApiError ===
 
 impl ApiError {
+    /// Logs what failed for which object. Nothing is logged while the API server cannot be reached:
+    /// the client logs when such a time begins and ends.
+    pub fn log(&self, what: &str, name: &str) {
+        match self {
+            Self::Unreachable(_) => tracing::debug!(name, error = %self, "{what}"),
+            _ => tracing::warn!(name, error = %self, "{what}"),
+        }
+    }
+
     pub(crate) fn timed_out(after: Duration) -> Self {
         Self::Unreachable(format!("no answer within {after:?}"))
     }

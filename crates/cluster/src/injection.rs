@@ -1,9 +1,9 @@
 //! Choice of the way in which the wrapper gets into function pods (`--wrapper-injection`).
 //!
 //! Where the pod template is the built-in one, `auto` takes the fastest way that the cluster
-//! supports: image volume, container beside the function, init container. The API server says by a
-//! dry run whether it accepts image volumes. A node that cannot mount them shows in the status of
-//! the pod, and the next pod is made in the next way.
+//! supports: image volume, container beside the function, init container. Dry runs show which pods
+//! the API server accepts. A node that cannot mount an image volume shows in the status of the pod,
+//! and the next pod is made in the next way.
 
 use std::{
     fmt,
@@ -23,8 +23,13 @@ const SAMPLE: &str = "wrapper-injection-dry-run";
 const REMEMBER: Duration = Duration::from_secs(3600);
 /// Time after which a question that got no clear answer is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
+/// All ways, the fastest first.
+const WAYS: [Injection; 3] = [Injection::Image, Injection::Container, Injection::Init];
 /// States of a container whose volume the node could not mount, or whose program was not there.
 const MOUNT_FAILURES: [&str; 2] = ["CreateContainerError", "RunContainerError"];
+/// Reasons of a container's end before its program ran. A pod that restarts such a container shows
+/// them behind `CrashLoopBackOff`.
+const NEVER_RAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
 /// States that mean that an image cannot be pulled, whichever container needs it.
 const PULL_FAILURES: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
 
@@ -89,11 +94,14 @@ struct Failure {
     at: Instant,
 }
 
-/// Support of image volumes by the API server.
+/// Answer of the API server to dry runs.
 #[derive(Clone)]
 enum Support {
-    Accepted,
-    Refused(String),
+    /// It accepts pods made in the fastest way.
+    All,
+    /// It accepts pods made in this way, and refuses faster ones for the reason given.
+    From(Injection, String),
+    /// It refuses every pod, or cannot be asked.
     Unknown(String),
 }
 
@@ -139,7 +147,7 @@ impl Injector {
     /// Returns the way for a pod that the API server refused in the way it was made. None: the
     /// refusal has nothing to do with it.
     pub async fn instead_of(&self, refused: Injection, templates: &Templates) -> Option<Injection> {
-        if self.policy != InjectionPolicy::Auto || refused != Injection::Image {
+        if self.policy != InjectionPolicy::Auto || refused == Injection::Init {
             return None;
         }
         *self.support.lock().await = None;
@@ -152,7 +160,10 @@ impl Injector {
     pub fn failed(&self, injection: Injection, failure: &PodFailure) -> bool {
         let reason = &*failure.reason;
         let likely = match injection {
-            Injection::Image => MOUNT_FAILURES.contains(&reason),
+            Injection::Image => {
+                let never_ran = || NEVER_RAN.iter().any(|end| failure.message.contains(end));
+                MOUNT_FAILURES.contains(&reason) || (reason == "CrashLoopBackOff" && never_ran())
+            }
             Injection::Container => {
                 let of_copying = format!("container {COPY_CONTAINER}:");
                 failure.message.starts_with(&of_copying) && !PULL_FAILURES.contains(&reason)
@@ -162,12 +173,12 @@ impl Injector {
         likely && self.give_up(injection, &format!("{reason}: {}", failure.message))
     }
 
-    /// Takes note of a pod that neither started nor failed in time. A kubelet without image volumes
-    /// leaves a pod in this state and says why only in an event.
-    pub fn stuck(&self, injection: Injection) {
-        if injection == Injection::Image {
-            self.give_up(injection, "its node did not begin to start it in time");
-        }
+    /// Takes note of a pod that has a node and no address for a long time. A kubelet without image
+    /// volumes leaves a pod in this state and says why only in an event. Returns whether the pod's
+    /// way is the likely cause and the next pod is made in another.
+    pub fn stuck(&self, injection: Injection) -> bool {
+        injection == Injection::Image
+            && self.give_up(injection, "its node did not begin to start it in time")
     }
 
     /// Returns the way in use. None: no template has been seen yet.
@@ -195,27 +206,20 @@ impl Injector {
     }
 
     async fn fastest(&self, templates: &Templates) -> InjectionStatus {
-        let mut reason = InjectionReason::Supported;
-        let mut detail = "the API server accepts image volumes".to_owned();
-        for injection in [Injection::Image, Injection::Container] {
-            if let Some(why) = self.failure(injection) {
-                (reason, detail) = (InjectionReason::Failed, why);
-                continue;
+        let (first, mut reason, mut detail) = match self.support(templates).await {
+            Support::All => {
+                let detail = "the API server accepts image volumes".to_owned();
+                (Injection::Image, InjectionReason::Supported, detail)
             }
-            if injection == Injection::Image {
-                match self.image_volumes(templates).await {
-                    Support::Accepted => {}
-                    Support::Refused(why) => {
-                        (reason, detail) = (InjectionReason::Refused, why);
-                        continue;
-                    }
-                    Support::Unknown(why) => {
-                        (reason, detail) = (InjectionReason::Unknown, why);
-                        continue;
-                    }
-                }
+            Support::From(injection, why) => (injection, InjectionReason::Refused, why),
+            Support::Unknown(why) => (Injection::Container, InjectionReason::Unknown, why),
+        };
+        let ways = WAYS.into_iter().skip_while(|way| *way != first);
+        for injection in ways {
+            match self.failure(injection) {
+                Some(why) => (reason, detail) = (InjectionReason::Failed, why),
+                None => return InjectionStatus::new(injection, reason, detail),
             }
-            return InjectionStatus::new(injection, reason, detail);
         }
         InjectionStatus::new(Injection::Init, reason, detail)
     }
@@ -230,12 +234,12 @@ impl Injector {
             .next()
     }
 
-    async fn image_volumes(&self, templates: &Templates) -> Support {
+    async fn support(&self, templates: &Templates) -> Support {
         let mut known = self.support.lock().await;
         if let Some((support, at)) = &*known {
             let lasts = match support {
                 Support::Unknown(_) => ASK_AGAIN,
-                Support::Accepted | Support::Refused(_) => REMEMBER,
+                Support::All | Support::From(..) => REMEMBER,
             };
             if at.elapsed() < lasts {
                 return support.clone();
@@ -246,37 +250,41 @@ impl Injector {
         support
     }
 
-    /// Asks by a dry run. A refusal counts only if the same pod without an image volume is
-    /// accepted: otherwise it is about something else, such as a quota.
+    /// Asks by dry runs, the fastest way first. A refusal counts only if a pod made in a slower way
+    /// is accepted: otherwise it is about something else, such as a quota.
     async fn ask(&self, templates: &Templates) -> Support {
-        match self.dry_run(Injection::Image, templates).await {
-            Ok(true) => Support::Accepted,
-            Ok(false) => Support::Refused("the API server drops image volumes".to_owned()),
-            Err(ApiError::Refused(why)) => {
-                match self.dry_run(Injection::Container, templates).await {
-                    Ok(_) => {
-                        Support::Refused(format!("the API server refuses image volumes: {why}"))
-                    }
-                    Err(_) => Support::Unknown(format!(
-                        "it is not known whether image volumes are supported: {why}"
-                    )),
+        let mut refusals = Vec::new();
+        for injection in WAYS {
+            match self.dry_run(injection, templates).await {
+                Ok(Injection::Image) => return Support::All,
+                Ok(_) if injection == Injection::Image => {
+                    refusals.push("the API server drops image volumes".to_owned());
                 }
+                Ok(_) => return Support::From(injection, refusals.join("; ")),
+                Err(ApiError::Refused(why)) => {
+                    let way = injection.named();
+                    refusals.push(format!("the API server refuses {way}: {why}"));
+                }
+                Err(error) => return Support::Unknown(error.to_string()),
             }
-            Err(error) => Support::Unknown(format!(
-                "it is not known whether image volumes are supported: {error}"
-            )),
         }
+        let first = refusals.swap_remove(0);
+        Support::Unknown(format!("the API server accepts no pod at present: {first}"))
     }
 
-    /// Returns whether the pod that the API server would store has an image volume.
-    async fn dry_run(&self, injection: Injection, templates: &Templates) -> Result<bool, ApiError> {
+    /// Returns the way in which the pod is made that the API server would store.
+    async fn dry_run(
+        &self,
+        injection: Injection,
+        templates: &Templates,
+    ) -> Result<Injection, ApiError> {
         let options = RenderOptions {
             injection,
             ..(*self.render).clone()
         };
         let sample = sample_pod(SAMPLE, templates, &options);
         let accepted = self.cluster.dry_run(&sample).await?;
-        Ok(Injection::of(&accepted) == Injection::Image)
+        Ok(Injection::of(&accepted))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

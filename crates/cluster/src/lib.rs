@@ -24,8 +24,8 @@ pub use act::{Cluster, CreateOutcome, DeleteOutcome};
 pub use error::ApiError;
 pub use injection::{InjectionPolicy, InjectionReason, InjectionStatus, Injector};
 pub use names::{
-    IMAGE_LABEL, POD_TEMPLATE, PORT, RECLAIM_AFTER, SERVICE_TEMPLATE, SETTINGS_VERSION,
-    TEMPLATE_VERSION, own_namespace,
+    IMAGE_LABEL, POD_TEMPLATE, PORT, RECLAIM_AFTER, SERVICE_TEMPLATE, TEMPLATE_VERSION,
+    own_namespace,
 };
 pub use observe::{Sighting, observe};
 pub use pull_secret::PullSecret;

@@ -4,12 +4,9 @@ use std::{fs, path::Path};
 
 /// The label that ties a pod to its service; its value is the slot's name.
 pub const IMAGE_LABEL: &str = "fn.kpt.dev/image";
-/// The annotation with the resource version of the `PodTemplate` a pod was made from. Earlier
-/// runners write and compare the same value, so pods change hands in both directions.
+/// The annotation with the stamp of what a pod was made from, see
+/// [`TemplateVersion::stamp`](runner_pool::TemplateVersion::stamp).
 pub const TEMPLATE_VERSION: &str = "fn.kpt.dev/template-version";
-/// The annotation with fingerprints of the service template and of the function's overrides.
-/// Earlier runners do not write it.
-pub const SETTINGS_VERSION: &str = "fn.kpt.dev/settings-version";
 /// The annotation with the Unix second from which an unused pod may be removed.
 pub const RECLAIM_AFTER: &str = "fn.kpt.dev/reclaim-after";
 /// The annotation with the digest of the function's image where the pod names it by tag alone.
@@ -24,6 +21,9 @@ pub const PORT: u16 = 9446;
 pub(crate) const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 /// Whose log and shell kubectl shows where a pod has several containers.
 pub(crate) const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
+/// The label by which the pods of this runner are told from those of the Go runner. A template may
+/// set another value.
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 pub(crate) const FIELD_MANAGER: &str = "krm-function-runner";
 pub(crate) const FUNCTION_CONTAINER: &str = "function";
 pub(crate) const COPY_CONTAINER: &str = "copy-wrapper-server";

@@ -7,9 +7,9 @@ use runner_core::{Digest, ImageReference};
 use runner_pool::{Observed, PodFailure, PodName, PodPhase, TemplateVersion, Time, Uid};
 
 use crate::{
-    IMAGE_LABEL, Injection, RECLAIM_AFTER, SETTINGS_VERSION, TEMPLATE_VERSION,
+    IMAGE_LABEL, Injection, RECLAIM_AFTER, TEMPLATE_VERSION,
     names::{FUNCTION_CONTAINER, IMAGE_DIGEST},
-    render::{image_of, message_limit_of},
+    render::{image_of, message_limit_of, wrapper_image_of},
 };
 
 /// States of a container that do not end by waiting.
@@ -57,8 +57,8 @@ pub fn observe(pod: &Pod) -> Option<Sighting> {
         image: Arc::new(pinned(image_of(pod)?, annotation(IMAGE_DIGEST), status)),
         template: TemplateVersion::of_pod(
             annotation(TEMPLATE_VERSION).map_or("", String::as_str),
-            annotation(SETTINGS_VERSION).map(String::as_str),
             message_limit_of(pod)?,
+            wrapper_image_of(pod).unwrap_or_default(),
         ),
         phase: match (&meta.deletion_timestamp, status) {
             (Some(_), _) => PodPhase::Deleting,
@@ -244,7 +244,7 @@ mod tests {
         let limit = 6_291_456;
         assert_eq!(
             seen.observed.template,
-            TemplateVersion::of_pod("17", None, limit)
+            TemplateVersion::of_pod("17", limit, "")
         );
         assert_eq!(
             seen.observed.reclaim_after,
@@ -277,8 +277,24 @@ mod tests {
         assert_eq!(seen.observed.slot.as_str(), "fn-v1-1-abcd");
         assert_eq!(
             seen.observed.template,
-            TemplateVersion::of_pod("17", None, limit)
+            TemplateVersion::of_pod("17", limit, "")
         );
+    }
+
+    #[rstest]
+    #[case::init(json!({"initContainers": [{"name": "copy-wrapper-server", "image": "wrapper:v2"}]}))]
+    #[case::volume(json!({"volumes": [
+        {"name": "wrapper-server-tools", "image": {"reference": "wrapper:v2"}}]}))]
+    fn the_wrappers_image_is_read_from_the_spec(#[case] spec: Value) {
+        let mut pod = json!({
+            "metadata": {"name": "fn-1", "uid": "u1", "resourceVersion": "5"},
+            "spec": {"containers": [{"name": "function", "image": "ghcr.io/x/fn:v1"}]},
+        });
+        let given = spec.as_object().unwrap().clone();
+        pod["spec"].as_object_mut().unwrap().extend(given);
+        let seen = observe(&serde_json::from_value(pod).unwrap()).unwrap();
+        let expected = TemplateVersion::of_pod("", 6_291_456, "wrapper:v2");
+        assert_eq!(seen.observed.template, expected);
     }
 
     #[rstest]

@@ -24,9 +24,10 @@ pub use sample::sample_pod;
 pub(crate) use overrides::fingerprint_of;
 
 use crate::{
-    IMAGE_LABEL, PORT, RECLAIM_AFTER, SETTINGS_VERSION, TEMPLATE_VERSION, Templates,
+    IMAGE_LABEL, PORT, RECLAIM_AFTER, TEMPLATE_VERSION, Templates,
     names::{
-        COPY_CONTAINER, DEFAULT_CONTAINER, FUNCTION_CONTAINER, IMAGE_DIGEST, SAFE_TO_EVICT, TOOLS,
+        COPY_CONTAINER, DEFAULT_CONTAINER, FIELD_MANAGER, FUNCTION_CONTAINER, IMAGE_DIGEST,
+        MANAGED_BY, SAFE_TO_EVICT, TOOLS,
     },
 };
 
@@ -237,6 +238,24 @@ pub(crate) fn message_limit_of(pod: &Pod) -> Option<u64> {
     Some(limit)
 }
 
+/// Returns the image that the wrapper of a pod comes from, in whichever way.
+pub(crate) fn wrapper_image_of(pod: &Pod) -> Option<&str> {
+    let spec = pod.spec.as_ref()?;
+    let mut volumes = spec.volumes.iter().flatten();
+    if let Some(volume) = volumes.find(|volume| volume.name == TOOLS)
+        && let Some(source) = &volume.image
+    {
+        return source.reference.as_deref();
+    }
+    let mut containers = spec
+        .init_containers
+        .iter()
+        .flatten()
+        .chain(&spec.containers);
+    let copy = containers.find(|container| container.name == COPY_CONTAINER)?;
+    copy.image.as_deref()
+}
+
 /// Go's flags take one dash or two.
 fn is_size_flag(flag: &str) -> bool {
     flag == SIZE_FLAG || SIZE_FLAG.strip_prefix('-') == Some(flag)
@@ -298,6 +317,9 @@ fn metadata(create: &Create, given: ObjectMeta) -> ObjectMeta {
     let slot = create.slot.as_str().to_owned();
     let mut labels = given.labels.unwrap_or_default();
     labels.insert(IMAGE_LABEL.to_owned(), slot);
+    labels
+        .entry(MANAGED_BY.to_owned())
+        .or_insert_with(|| FIELD_MANAGER.to_owned());
     let mut annotations = given.annotations.unwrap_or_default();
     annotations
         .entry(SAFE_TO_EVICT.to_owned())
@@ -305,9 +327,7 @@ fn metadata(create: &Create, given: ObjectMeta) -> ObjectMeta {
     annotations
         .entry(DEFAULT_CONTAINER.to_owned())
         .or_insert_with(|| FUNCTION_CONTAINER.to_owned());
-    let made_from = &create.template;
-    annotations.insert(TEMPLATE_VERSION.to_owned(), made_from.version().to_owned());
-    annotations.insert(SETTINGS_VERSION.to_owned(), made_from.settings());
+    annotations.insert(TEMPLATE_VERSION.to_owned(), create.template.stamp());
     let reclaim_after = create.reclaim_after.unix_secs().to_string();
     annotations.insert(RECLAIM_AFTER.to_owned(), reclaim_after);
     ObjectMeta {

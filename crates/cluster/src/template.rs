@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodTemplate, PodTemplateSpec, S
 use runner_config::objects::{ServiceTemplate, ServiceTemplateSpec};
 use serde::de::DeserializeOwned;
 
-use crate::render::fingerprint_of;
+use crate::{RenderOptions, render::fingerprint_of};
 
 pub use source::{MissingTemplates, TemplateObjects, TemplateSource};
 
@@ -129,13 +129,14 @@ impl Templates {
     }
 
     /// Returns the templates as the pool compares pods with them. A changed service template makes
-    /// new pods too, with new services; `message_limit` is what wrappers are started with.
+    /// new pods too, with new services.
     #[must_use]
-    pub fn for_pool(&self, message_limit: usize) -> runner_pool::Template {
+    pub fn for_pool(&self, options: &RenderOptions) -> runner_pool::Template {
         runner_pool::Template {
             version: Arc::clone(&self.version),
             service: fingerprint_of(&self.service),
-            message_limit: u64::try_from(message_limit).unwrap_or(u64::MAX),
+            message_limit: u64::try_from(options.max_request_body_size).unwrap_or(u64::MAX),
+            wrapper_image: options.wrapper_image.as_str().into(),
         }
     }
 
@@ -224,11 +225,12 @@ mod tests {
         assert_eq!(templates.pod, pod_template());
         service.metadata.resource_version = Some("11".to_owned());
         let same = Templates::of_objects(Some(&pod), Some(&service)).unwrap();
-        assert_eq!(same.for_pool(6), templates.for_pool(6));
+        let options = RenderOptions::default();
+        assert_eq!(same.for_pool(&options), templates.for_pool(&options));
         let spec = service.template.spec.get_or_insert_default();
         spec.session_affinity = Some("ClientIP".to_owned());
         let changed = Templates::of_objects(Some(&pod), Some(&service)).unwrap();
-        assert_ne!(changed.for_pool(6), templates.for_pool(6));
+        assert_ne!(changed.for_pool(&options), templates.for_pool(&options));
     }
 
     #[test]

@@ -193,6 +193,7 @@ impl Fleet {
             pod.superseded =
                 !current && (pod.superseded || pod.current || pod.template.is_older_than(&version));
             pod.current = current;
+            pod.has_other_wrapper = pod.template.has_other_wrapper(&version);
         }
         if changed {
             self.backoff.reset();

@@ -11,14 +11,17 @@ pub struct Template {
     pub service: u64,
     /// The largest message that wrappers accept, in bytes.
     pub message_limit: u64,
+    /// The image that wrappers come from.
+    pub wrapper_image: Arc<str>,
 }
 
-/// What one pod was made from, as far as its annotations and its arguments say.
+/// What one pod was made from, as far as its annotation and its spec say.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TemplateVersion {
     version: Arc<str>,
     message_limit: u64,
-    /// Missing on pods of earlier runners, which know the pod template's version alone.
+    wrapper_image: Arc<str>,
+    /// Missing on pods of the Go runner, which knows the pod template's version alone.
     settings: Option<SettingsVersion>,
 }
 
@@ -50,6 +53,7 @@ impl TemplateVersion {
         Self {
             version: Arc::clone(&template.version),
             message_limit: template.message_limit,
+            wrapper_image: Arc::clone(&template.wrapper_image),
             settings: Some(SettingsVersion {
                 service: template.service,
                 overrides,
@@ -57,34 +61,50 @@ impl TemplateVersion {
         }
     }
 
-    /// Reads the annotations of a pod with the wrapper's message limit, whoever made the pod.
+    /// Returns what a pod is made from that carries this stamp, whoever made it.
     #[must_use]
-    pub fn of_pod(version: &str, settings: Option<&str>, message_limit: u64) -> Self {
+    pub fn of_pod(stamp: &str, message_limit: u64, wrapper_image: &str) -> Self {
+        let ours = stamp.split_once('+').and_then(|(version, settings)| {
+            let settings = SettingsVersion::parse(settings)?;
+            Some((version, Some(settings)))
+        });
+        let (version, settings) = ours.unwrap_or((stamp, None));
         Self {
             version: version.into(),
             message_limit,
-            settings: settings.and_then(SettingsVersion::parse),
+            wrapper_image: wrapper_image.into(),
+            settings,
         }
     }
 
-    /// The resource version of the pod template, for the pod's annotation.
+    /// Returns the stamp for a pod's annotation: the resource version of the pod template, `+`, and
+    /// fingerprints of the service template and of the overrides.
+    ///
+    /// The Go runner stamps its pods with the resource version alone, and adopts pods with an equal
+    /// stamp. It must not adopt ours: it would file them under an image name that no call uses, and
+    /// later remove a service that one of its own pods needs.
     #[must_use]
-    pub fn version(&self) -> &str {
-        &self.version
+    pub fn stamp(&self) -> String {
+        match self.settings {
+            Some(SettingsVersion { service, overrides }) => {
+                format!("{}+{service:x}-{overrides:x}", self.version)
+            }
+            None => self.version.to_string(),
+        }
     }
 
-    /// Returns the fingerprints for the pod's other annotation; empty for pods of earlier runners.
+    /// Returns whether a pod made from this is known to have another wrapper than one made from
+    /// `wanted`. A template may bring the wrapper in a way of its own: then nothing is known.
     #[must_use]
-    pub fn settings(&self) -> String {
-        let text = |known: SettingsVersion| format!("{:x}-{:x}", known.service, known.overrides);
-        self.settings.map(text).unwrap_or_default()
+    pub fn has_other_wrapper(&self, wanted: &Self) -> bool {
+        !self.wrapper_image.is_empty() && self.wrapper_image != wanted.wrapper_image
     }
 
     /// Returns whether a pod made from this is as good as one made from `wanted`.
     ///
-    /// A pod of an earlier runner counts if the template and the wrapper's arguments are the same.
+    /// A pod of the Go runner counts if the template and the wrapper's arguments are the same.
     /// Where the function overrides parts of the template it does not: nothing tells which values
-    /// that pod has.
+    /// that pod has. The wrapper's image does not matter: all wrappers serve the same calls.
     #[must_use]
     pub fn serves_for(&self, wanted: &Self) -> bool {
         let settings = match (self.settings, wanted.settings) {
@@ -110,8 +130,8 @@ impl TemplateVersion {
 // === impl SettingsVersion ===
 
 impl SettingsVersion {
-    fn parse(annotation: &str) -> Option<Self> {
-        let (service, overrides) = annotation.split_once('-')?;
+    fn parse(text: &str) -> Option<Self> {
+        let (service, overrides) = text.split_once('-')?;
         Some(Self {
             service: u64::from_str_radix(service, 16).ok()?,
             overrides: u64::from_str_radix(overrides, 16).ok()?,
@@ -130,43 +150,54 @@ mod tests {
             version: "17".into(),
             service: 0xabc,
             message_limit: 6,
+            wrapper_image: "wrapper:v1".into(),
         }
+    }
+
+    fn of_pod(stamp: &str, message_limit: u64) -> TemplateVersion {
+        TemplateVersion::of_pod(stamp, message_limit, "wrapper:v1")
     }
 
     #[rstest]
     #[case(0)]
     #[case(u64::MAX)]
-    fn annotations_are_read_back(#[case] overrides: u64) {
+    fn a_stamp_is_read_back(#[case] overrides: u64) {
         let made = TemplateVersion::new(&template(), overrides);
-        let read = TemplateVersion::of_pod(made.version(), Some(&made.settings()), 6);
-        assert_eq!(read, made);
+        assert_eq!(of_pod(&made.stamp(), 6), made);
+    }
+
+    #[test]
+    fn the_go_runner_does_not_take_our_stamp_for_its_own() {
+        let made = TemplateVersion::new(&template(), 0);
+        assert_eq!(made.stamp(), "17+abc-0");
+        assert_eq!(of_pod("17", 6).stamp(), "17");
     }
 
     #[rstest]
-    #[case::same("17", Some("abc-0"), 6, 0, true)]
-    #[case::another_template("16", Some("abc-0"), 6, 0, false)]
-    #[case::another_service_template("17", Some("abd-0"), 6, 0, false)]
-    #[case::another_message_limit("17", Some("abc-0"), 5, 0, false)]
-    #[case::other_overrides("17", Some("abc-1"), 6, 2, false)]
-    #[case::earlier_runner("17", None, 6, 0, true)]
-    #[case::earlier_runner_before_the_template_changed("16", None, 6, 0, false)]
-    #[case::earlier_runner_with_another_limit("17", None, 5, 0, false)]
-    #[case::earlier_runner_with_unknown_overrides("17", None, 6, 2, false)]
+    #[case::same("17+abc-0", 6, 0, true)]
+    #[case::another_template("16+abc-0", 6, 0, false)]
+    #[case::another_service_template("17+abd-0", 6, 0, false)]
+    #[case::another_message_limit("17+abc-0", 5, 0, false)]
+    #[case::other_overrides("17+abc-1", 6, 2, false)]
+    #[case::malformed("17+abc", 6, 0, false)]
+    #[case::go_runner("17", 6, 0, true)]
+    #[case::go_runner_before_the_template_changed("16", 6, 0, false)]
+    #[case::go_runner_with_another_limit("17", 5, 0, false)]
+    #[case::go_runner_with_unknown_overrides("17", 6, 2, false)]
     fn a_pod_is_current_if_it_would_be_made_the_same(
-        #[case] version: &str,
-        #[case] settings: Option<&str>,
+        #[case] stamp: &str,
         #[case] limit: u64,
         #[case] overrides: u64,
         #[case] current: bool,
     ) {
-        let pod = TemplateVersion::of_pod(version, settings, limit);
+        let pod = of_pod(stamp, limit);
         let wanted = TemplateVersion::new(&template(), overrides);
         assert_eq!(pod.serves_for(&wanted), current);
     }
 
     #[test]
     fn only_numbers_are_known_to_be_older() {
-        let version = |text| TemplateVersion::of_pod(text, None, 6);
+        let version = |text| of_pod(text, 6);
         assert!(version("9").is_older_than(&version("10")));
         assert!(!version("10").is_older_than(&version("9")));
         assert!(!version("built-in").is_older_than(&version("9")));

@@ -22,4 +22,4 @@ pub use chain::Chain;
 pub use exec::{Exec, Files};
 pub use local::{Local, Wording};
 #[cfg(feature = "pod")]
-pub use pod::{Announcing, Connect, Pod, PodOptions, StartPhases, Survey, Tracing, Way};
+pub use pod::{Announcing, Connect, InStep, Pod, PodOptions, StartPhases, Survey, Tracing, Way};

@@ -101,6 +101,17 @@ pub struct PodOptions {
     pub tracing: Option<Tracing>,
 }
 
+/// How much of the cluster the runtime knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InStep {
+    /// Pods and services have not been listed yet.
+    No,
+    /// Pods and services are known, the templates are still waited for.
+    ButTemplates,
+    /// Everything is known that evaluations need.
+    Yes,
+}
+
 /// Runs functions in pods. Clones share the pods.
 #[derive(Clone)]
 pub struct Pod {
@@ -113,7 +124,7 @@ struct Inner {
     functions: Functions,
     messages: mpsc::UnboundedSender<Message>,
     next_request: AtomicU64,
-    in_step: watch::Receiver<bool>,
+    in_step: watch::Receiver<InStep>,
     heartbeat: Arc<Heartbeat>,
     message_limit: usize,
     function_timeout: Duration,
@@ -137,7 +148,7 @@ impl Pod {
     #[must_use]
     pub fn start(options: PodOptions, configuration: Configuration, registry: Registry) -> Self {
         let (messages, inbox) = mpsc::unbounded_channel();
-        let (in_step, following) = watch::channel(false);
+        let (in_step, following) = watch::channel(InStep::No);
         let heartbeat = Arc::new(Heartbeat::new(Instant::now()));
         let functions = Functions::new(configuration.clone(), options.defaults);
         let inner = Inner {
@@ -169,9 +180,9 @@ impl Pod {
         }
     }
 
-    /// Whether pods, services and templates are known.
+    /// Returns how much of the cluster is known, and every change of it.
     #[must_use]
-    pub fn in_step(&self) -> watch::Receiver<bool> {
+    pub fn in_step(&self) -> watch::Receiver<InStep> {
         self.inner.in_step.clone()
     }
 
@@ -300,7 +311,7 @@ impl Pod {
         deadline: Instant,
         since: Instant,
     ) -> Result<Verdict, EvaluationError> {
-        let patience = if *self.inner.in_step.borrow() {
+        let patience = if *self.inner.in_step.borrow() == InStep::Yes {
             deadline + Duration::from_millis(50)
         } else {
             deadline
@@ -309,7 +320,7 @@ impl Pod {
         match timeout_at(patience.into(), word).await {
             Ok(Some(verdict)) => Ok(verdict),
             Ok(None) => Err(stopped()),
-            Err(_) if !*self.inner.in_step.borrow() => Err(EvaluationError::new(
+            Err(_) if *self.inner.in_step.borrow() != InStep::Yes => Err(EvaluationError::new(
                 Reason::KubernetesUnreachable,
                 format!(
                     "the pods of the cluster are not known yet: waited {:.1?} for the Kubernetes API server",

@@ -6,7 +6,7 @@ use runner_config::Progress;
 use runner_core::EvaluationError;
 use runner_pool::{FunctionStatus, PodState};
 use runner_proto::runner_status::{Pod, PodFunction, PodRuntime, StartFailure, StartStep, pod};
-use runner_runtimes::{StartPhases, Survey, Way};
+use runner_runtimes::{InStep, StartPhases, Survey, Way};
 use tokio::{sync::watch, time::timeout};
 
 use super::{count, duration};
@@ -29,7 +29,7 @@ impl PodStatus {
     pub(super) async fn report(&self, degraded: &mut BTreeSet<String>) -> PodRuntime {
         let mut report = PodRuntime {
             namespace: self.namespace.clone(),
-            in_step: *self.pods.in_step().borrow(),
+            in_step: *self.pods.in_step().borrow() == InStep::Yes,
             max_queued: count(self.max_queued),
             ..PodRuntime::default()
         };

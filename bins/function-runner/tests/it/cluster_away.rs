@@ -7,6 +7,7 @@ use runner_proto::health::{
     HealthCheckRequest,
     health_check_response::ServingStatus::{NotServing, Serving},
 };
+use serde_json::Value;
 use tokio::time::timeout;
 use tonic::Code;
 
@@ -61,4 +62,33 @@ async fn readiness_follows_when_the_wait_for_the_api_server_is_over() {
     // From now on nobody waits.
     let error = error_of(client.call("other").await, Code::Unavailable);
     assert_eq!(error.reason(), Reason::KubernetesUnreachable);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_is_logged_once_with_its_cause() {
+    // Nobody listens at this address any more.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let runner = Setup::with("cat", "cat")
+        .cluster(address.unwrap())
+        .start()
+        .await;
+    runner.logged("has not answered within 10s").await;
+    // A call for a pod is one more request that the API server does not answer.
+    let answer = runner.client().await.call("other").await;
+    error_of(answer, Code::Unavailable);
+    let log = runner.log();
+    let text = |line: &Value| line["message"].as_str().unwrap_or_default().to_owned();
+    let troubles: Vec<String> = log
+        .iter()
+        .filter(|line| matches!(line["level"].as_str(), Some("warn" | "error")))
+        .map(text)
+        .collect();
+    let [outage, waited] = &troubles[..] else {
+        panic!("{troubles:#?}")
+    };
+    assert!(
+        outage.contains("cannot be reached: Connection refused"),
+        "{outage}"
+    );
+    assert!(waited.contains("has not answered"), "{waited}");
 }

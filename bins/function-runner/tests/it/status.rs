@@ -74,6 +74,22 @@ async fn what_runs_waits_and_stands_by_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ends_standbys_when_the_configuration_turns_standby_off() {
+    let runner = Setup::with("reader", "cat").start().await;
+    let client = runner.client().await;
+    assert_eq!(list_of(client.call("reader").await), LIST);
+    let standby = |report: &GetStatusResponse| report.exec.as_ref().unwrap().functions[0].standby;
+    eventually(&client, |report| standby(report) == 1).await;
+    let config = runner.setup.config_file();
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}  standby: false\n")).unwrap();
+    eventually(&client, |report| {
+        standby(report) == 0 && runner.held().children == 0
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn says_which_functions_have_no_standby_and_why() {
     let list = LIST.replace('\n', "\\n");
     let runner = Setup::new()

@@ -120,7 +120,8 @@ async fn takes_the_next_way_after_a_pod_that_its_node_never_began_to_start() {
     let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
     let templates = Templates::built_in();
     injector.choose(&templates).await;
-    injector.stuck(Injection::Image);
+    assert!(!injector.stuck(Injection::Container));
+    assert!(injector.stuck(Injection::Image));
     assert_eq!(injector.choose(&templates).await, Injection::Container);
 }
 
@@ -136,6 +137,40 @@ async fn asks_again_when_the_api_server_refuses_a_pod() {
     assert_eq!(instead, Some(Injection::Container));
     let instead = injector.instead_of(Injection::Container, &templates).await;
     assert_eq!(instead, None);
+}
+
+#[tokio::test]
+async fn takes_an_init_container_where_a_policy_refuses_the_container_beside() {
+    let asked = AtomicUsize::new(0);
+    let (injector, _) = injector(InjectionPolicy::Auto, move |_, _| {
+        match asked.fetch_add(1, Ordering::Relaxed) {
+            // The policy is added after the first pod.
+            0 | 1 => accepted(false),
+            2 | 3 => refusal(403, "containers need a readiness probe"),
+            _ => accepted(false),
+        }
+    });
+    let templates = Templates::built_in();
+    assert_eq!(injector.choose(&templates).await, Injection::Container);
+    let instead = injector.instead_of(Injection::Container, &templates).await;
+    assert_eq!(instead, Some(Injection::Init));
+    let status = injector.status().unwrap();
+    assert_eq!(status.reason, InjectionReason::Refused);
+    assert!(
+        status.detail.contains("need a readiness probe"),
+        "{status:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_empty_image_volume_is_a_failure_of_the_way() {
+    let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
+    injector.choose(&Templates::built_in()).await;
+    let ended = failure("CrashLoopBackOff", "back-off 10s; Error, exit code 1: oh");
+    assert!(!injector.failed(Injection::Image, &ended));
+    let not_there = "back-off 10s; StartError, exit code 128: no such file or directory";
+    let never_ran = failure("CrashLoopBackOff", not_there);
+    assert!(injector.failed(Injection::Image, &never_ran));
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ pub fn sample_pod(name: &str, templates: &Templates, options: &RenderOptions) ->
         slot: name.into(),
         attempt: Attempt(0),
         function: Arc::new(Function::new(&image, digest, Settings::default())),
-        template: TemplateVersion::new(&templates.for_pool(0), 0),
+        template: TemplateVersion::new(&templates.for_pool(options), 0),
         reclaim_after: Time::default(),
     };
     let entrypoint = ["/function".to_owned()];

@@ -63,8 +63,9 @@ fn a_pod_is_what_the_contract_says() {
     let pod = rendered(None, &options());
     assert_eq!(pod["metadata"]["name"], "fn-v1-1-01234567-x7k2p");
     assert_eq!(pod["metadata"]["labels"][IMAGE_LABEL], "fn-v1-1-01234567");
-    assert_eq!(pod["metadata"]["annotations"][TEMPLATE_VERSION], "17");
-    assert_eq!(pod["metadata"]["annotations"][SETTINGS_VERSION], "0-0");
+    let managed_by = &pod["metadata"]["labels"]["app.kubernetes.io/managed-by"];
+    assert_eq!(managed_by, "krm-function-runner");
+    assert_eq!(pod["metadata"]["annotations"][TEMPLATE_VERSION], "17+0-0");
     assert_eq!(pod["metadata"]["annotations"][RECLAIM_AFTER], "1000");
     assert_eq!(pod["metadata"]["annotations"][SAFE_TO_EVICT], "true");
     let init = &pod["spec"]["initContainers"][0];

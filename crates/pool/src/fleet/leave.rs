@@ -172,10 +172,11 @@ impl Fleet {
         self.pods[at].is_live() && self.live_before(at) >= self.settings().pods()
     }
 
-    /// Whether the pod is one of those that a warm function keeps, used or not.
+    /// Whether the pod is one of those that a warm function keeps, used or not. A pod with another
+    /// wrapper expires like any other, so that an upgrade reaches functions that nobody calls.
     fn is_kept(&self, at: usize) -> bool {
-        let kept = self.kept();
-        kept > 0 && self.pods[at].is_live() && self.live_before(at) < kept
+        let (kept, pod) = (self.kept(), &self.pods[at]);
+        kept > 0 && pod.is_live() && !pod.has_other_wrapper && self.live_before(at) < kept
     }
 
     /// Number of live pods in lower slots. Every replica comes to the same answer.

@@ -22,6 +22,9 @@ pub(crate) struct Pod {
     pub(crate) current: bool,
     /// Whether the template is known to have been replaced, not merely unknown here.
     pub(crate) superseded: bool,
+    /// Whether the pod has another wrapper than new pods get, as after an upgrade. It is used, but
+    /// not kept beyond its TTL.
+    pub(crate) has_other_wrapper: bool,
     pub(crate) life: Life,
     /// When `life` began.
     pub(crate) since: Time,
@@ -104,6 +107,7 @@ impl Pod {
             template,
             current: true,
             superseded: false,
+            has_other_wrapper: false,
             life: Life::Creating,
             since: now,
             born: now,

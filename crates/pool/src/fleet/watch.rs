@@ -20,6 +20,7 @@ impl Fleet {
         pod.life = Life::Starting;
         pod.current = pod.template.serves_for(&version);
         pod.superseded = pod.template.is_older_than(&version);
+        pod.has_other_wrapper = pod.template.has_other_wrapper(&version);
         pod.foreign_use = Some(step.now);
         step.ledger.names.insert(seen.name.clone(), self.id);
         step.ledger
@@ -70,7 +71,7 @@ impl Fleet {
             PodPhase::Ready => self.seen_ready(at, step),
             PodPhase::Failed(failure) => self.seen_failed(at, &failure, true, step),
             PodPhase::FailedAvoidably(failure) => self.seen_failed(at, &failure, false, step),
-            PodPhase::Deleting => pod.parting = Parting::Seen,
+            PodPhase::Deleting => self.seen_deleting(at, step),
         }
         self.plan(at, step);
         self.settle(step);
@@ -128,17 +129,28 @@ impl Fleet {
         self.take_back(at, &detail, step);
     }
 
+    fn seen_deleting(&mut self, at: usize, step: &mut Step<'_>) {
+        self.back_off_if_removed_unused(at, step);
+        self.pods[at].parting = Parting::Seen;
+    }
+
+    /// Delays the next start if something else removed a pod before it served anyone: whatever
+    /// removes pods as they appear would remove the next one as well.
+    fn back_off_if_removed_unused(&mut self, at: usize, step: &mut Step<'_>) {
+        let pod = &self.pods[at];
+        let is_ours = pod.attempt.is_some() && pod.served == 0;
+        if pod.is_live() && pod.parting == Parting::No && (pod.is_starting() || is_ours) {
+            let error = self.pod_vanished(pod);
+            self.back_off(true, error, step);
+        }
+    }
+
     /// A pod is no more.
     pub(crate) fn gone(&mut self, uid: &Uid, step: &mut Step<'_>) {
         let Some(at) = self.pods.iter().position(|pod| pod.is_uid(uid)) else {
             return;
         };
-        let pod = &self.pods[at];
-        // Somebody removes pods as they appear: do not race with him.
-        if pod.is_starting() && pod.is_live() && pod.parting == Parting::No {
-            let error = self.pod_vanished(pod);
-            self.back_off(true, error, step);
-        }
+        self.back_off_if_removed_unused(at, step);
         self.take_back(at, "it was removed", step);
         self.remove(at, step);
         self.settle(step);

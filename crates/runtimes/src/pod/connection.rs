@@ -222,9 +222,12 @@ fn failed(status: &Status, deadline: Instant) -> Failed {
         }
         source = inner.source();
     }
-    let when = match is_unconnected {
-        true => "no connection, so the function did not run",
-        false => "the connection was lost while the function ran",
+    let when = if said {
+        "the pod is ending and refused the call"
+    } else if is_unconnected {
+        "no connection, so the function did not run"
+    } else {
+        "the connection was lost while the function ran"
     };
     Failed::Lost(format!("{when}: {detail}"))
 }
@@ -288,6 +291,18 @@ mod tests {
         assert_eq!(
             detail,
             "the connection was lost while the function ran: transport error"
+        );
+    }
+
+    #[test]
+    fn a_call_that_an_ending_pod_refused_did_not_run() {
+        let refused = EvaluationError::new(Reason::Draining, "shutting down");
+        let Failed::Lost(detail) = failed(&status::encode(&refused), later()) else {
+            panic!("another pod may take the call")
+        };
+        assert_eq!(
+            detail,
+            "the pod is ending and refused the call: shutting down"
         );
     }
 

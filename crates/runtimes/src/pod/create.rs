@@ -82,7 +82,7 @@ impl Creator {
                 tracing::info!(pod = %create.name, "a pod of that name is there already");
             }
             CreateOutcome::Failed(error) => {
-                tracing::warn!(pod = %create.name, %image, %error, "cannot create a pod");
+                error.log("cannot create a pod", create.name.as_str());
                 if let Some(service) = service {
                     tokio::spawn(self.clone().remove_service(service));
                 }
@@ -124,7 +124,7 @@ impl Creator {
         match self.cluster.create_service(&rendered).await {
             Ok(made) => made,
             Err(error) => {
-                tracing::warn!(service = slot, %error, "cannot create a service");
+                error.log("cannot create a service", slot);
                 None
             }
         }
@@ -133,7 +133,7 @@ impl Creator {
     /// Removes a service whose pod is gone.
     pub(super) async fn remove_service(self, service: ServiceSeen) {
         if let Err(error) = self.cluster.delete_service(&service).await {
-            tracing::warn!(service = service.name, %error, "cannot delete a service");
+            error.log("cannot delete a service", &service.name);
         }
     }
 

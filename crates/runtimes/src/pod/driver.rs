@@ -20,7 +20,7 @@ use runner_registry::Registry;
 use tokio::sync::{mpsc, watch};
 
 use super::{
-    PodOptions, Tracing, announce,
+    InStep, PodOptions, Tracing, announce,
     announce::{Heard, Token},
     connection::Connect,
     create::Creator,
@@ -50,6 +50,9 @@ pub(super) struct Driver {
     /// What pods are told to call.
     announce_address: Option<String>,
     unschedulable_timeout: Duration,
+    /// How long a pod with a node may have no address before its way of injection is given up: less
+    /// than the time it has to become ready, so that those who wait for it get another.
+    address_timeout: Duration,
     probe_timeout: Duration,
     /// Those in force: the last good ones.
     templates: Option<Arc<Templates>>,
@@ -72,7 +75,7 @@ pub(super) struct Driver {
     asked_by: Option<tracing::Span>,
     messages: mpsc::UnboundedSender<Message>,
     metrics: Metrics,
-    in_step: watch::Sender<bool>,
+    in_step: watch::Sender<InStep>,
     heartbeat: Arc<Heartbeat>,
     /// What was listed: pods, services.
     listed: (bool, bool),
@@ -85,7 +88,7 @@ pub(super) fn spawn(
     functions: Functions,
     messages: mpsc::UnboundedSender<Message>,
     inbox: mpsc::UnboundedReceiver<Message>,
-    in_step: watch::Sender<bool>,
+    in_step: watch::Sender<InStep>,
     heartbeat: Arc<Heartbeat>,
 ) {
     let (sender, seen) = mpsc::unbounded_channel();
@@ -115,6 +118,7 @@ pub(super) fn spawn(
         messages: messages.clone(),
     };
     let driver = Driver {
+        address_timeout: options.limits.ready_timeout.mul_f32(0.75),
         probe_timeout: options.limits.probe_timeout,
         pool: Pool::new(options.limits, ""),
         anchor: Anchor::new(Instant::now(), SystemTime::now()),
@@ -171,7 +175,7 @@ impl Driver {
                 _ => now + Duration::from_secs(3600),
             };
             // Requests wait until the cluster is known: a pod for them may be there already.
-            let known = *self.in_step.borrow();
+            let known = *self.in_step.borrow() == InStep::Yes;
             tokio::select! {
                 biased;
                 Some(seen) = seen.recv() => self.see(seen),
@@ -274,7 +278,7 @@ impl Driver {
             Message::Moved { uid, line } => self.moved(&uid, line),
             Message::Cold(images) => self.cold = images,
             Message::CheckService(name) => self.check_service(&name),
-            Message::CheckSchedule(uid) => self.check_schedule(&uid),
+            Message::CheckStart(uid) => self.check_start(&uid),
             Message::Drain(grace) => {
                 let until = self.now() + grace;
                 self.tell(Event::Drain { until });

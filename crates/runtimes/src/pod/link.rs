@@ -21,6 +21,8 @@ pub(super) struct Link {
     /// As the watch showed it last.
     pub(super) seen: Option<Observed>,
     pub(super) address: Option<IpAddr>,
+    /// Whether a node has taken the pod.
+    pub(super) scheduled: bool,
     /// The way in which the wrapper gets into the pod.
     pub(super) injection: Injection,
     pub(super) unschedulable: Option<PodFailure>,
@@ -42,6 +44,7 @@ impl Link {
             start,
             seen: None,
             address: None,
+            scheduled: false,
             injection: Injection::default(),
             unschedulable: None,
             answered: false,
@@ -54,6 +57,7 @@ impl Link {
     /// Takes in what the watch shows.
     pub(super) fn update(&mut self, sighting: &Sighting) {
         self.address = sighting.address.or(self.address);
+        self.scheduled = sighting.scheduled;
         self.injection = sighting.injection;
         self.unschedulable.clone_from(&sighting.unschedulable);
         self.seen = Some(sighting.observed.clone());

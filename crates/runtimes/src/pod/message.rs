@@ -58,8 +58,8 @@ pub(super) enum Message {
     },
     /// Images that cannot be kept warm, and why.
     Cold(BTreeMap<String, String>),
-    /// A pod had no node this long ago.
-    CheckSchedule(Uid),
+    /// A pod had no node, or no address, a while ago.
+    CheckStart(Uid),
     /// A pod or a service of this slot came or went a while ago.
     CheckService(String),
     Drain(Duration),

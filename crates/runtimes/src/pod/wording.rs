@@ -47,6 +47,10 @@ pub(super) fn unresolved(
             );
             error.worded(message)
         }
+        (Reason::FunctionNotFound, None) => {
+            let message = format!("function {image:?} not found: {}", error.message());
+            error.worded(message)
+        }
         (_, None) => error,
     }
 }
@@ -113,13 +117,14 @@ mod tests {
         Some(">= 1"),
         "failed to resolve tag for image \"fn\" with constraint \">= 1\": why"
     )]
-    #[case(Reason::FunctionNotFound, None, "why")]
+    #[case(Reason::FunctionNotFound, None, "function \"fn\" not found: why")]
+    #[case(Reason::RegistryAuth, None, "why")]
     #[case(
         Reason::DeadlineExceeded,
         Some(">= 1"),
         "function evaluation timed out for fn: context deadline exceeded (why)"
     )]
-    fn a_tag_that_cannot_be_resolved_is_named(
+    fn an_image_that_cannot_be_looked_up_is_named(
         #[case] reason: Reason,
         #[case] tag: Option<&str>,
         #[case] message: &str,

@@ -25,6 +25,8 @@ use crate::{
 
 /// Time between two tries to list a kind that the cluster does not know or does not show us.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
+/// The same time where `--template-wait-timeout` says that somebody is about to install the kind.
+const LOOK_AGAIN_SOON: Duration = Duration::from_secs(1);
 
 /// The two template objects and their handling while they are missing.
 pub struct TemplateObjects {
@@ -175,10 +177,15 @@ where
         + 'static,
 {
     async fn follow(mut self) {
-        let mut changes = pin!(changes(self.api.clone(), &self.name));
+        let look_again = match self.missing.wait {
+            Duration::ZERO => LOOK_AGAIN,
+            _ => LOOK_AGAIN_SOON,
+        };
+        let mut changes = pin!(changes(self.api.clone(), &self.name, look_again));
         let mut again = Again::default();
         // The time at which a missing object is created or becomes an error.
         let mut due: Option<Instant> = None;
+        let mut logged = false;
         loop {
             tokio::select! {
                 biased;
@@ -193,6 +200,9 @@ where
                     Some(Change::Absent) => {
                         due = due.or_else(|| Some(Instant::now() + self.missing.wait));
                     }
+                    Some(Change::Hidden(_)) if self.is_awaited() => {
+                        due = due.or_else(|| Some(Instant::now() + self.missing.wait));
+                    }
                     Some(Change::Hidden(why)) => {
                         due = None;
                         self.give_up(&why);
@@ -201,11 +211,21 @@ where
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     due = match self.create_missing().await {
                         Ok(()) => None,
-                        Err(_) => Some(Instant::now() + again.next().unwrap_or(LOOK_AGAIN)),
+                        Err(error) => {
+                            if !std::mem::replace(&mut logged, true) {
+                                error.log("cannot store the built-in template yet", &self.name);
+                            }
+                            Some(Instant::now() + again.next().unwrap_or(LOOK_AGAIN))
+                        }
                     };
                 }
             }
         }
+    }
+
+    /// Whether nothing was decided yet and somebody may be about to install the kind.
+    fn is_awaited(&self) -> bool {
+        !self.missing.wait.is_zero() && matches!(*self.known.borrow(), Part::Pending)
     }
 
     /// Creates the object from the built-in template, for operators to find and change.
@@ -254,7 +274,11 @@ where
 }
 
 /// Watches one object.
-fn changes<K>(api: Api<K>, name: &str) -> impl futures::Stream<Item = Change<K>> + use<K>
+fn changes<K>(
+    api: Api<K>,
+    name: &str,
+    look_again: Duration,
+) -> impl futures::Stream<Item = Change<K>> + use<K>
 where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
 {
@@ -282,7 +306,7 @@ where
             Err(error) => lasting(&error).map(|why| {
                 // The first refusal is news; after that it is enough to ask now and then.
                 if std::mem::replace(&mut hidden, true) {
-                    pause = LOOK_AGAIN;
+                    pause = look_again;
                 } else {
                     tracing::debug!(why, "a template cannot be watched");
                 }

@@ -190,6 +190,22 @@ async fn uses_templates_that_exist_without_creating_any() {
     assert!(created(&following.asked).is_empty());
 }
 
+#[tokio::test(start_paused = true)]
+async fn waits_for_a_kind_that_is_installed_later() {
+    let refused = AtomicUsize::new(0);
+    let answers = store(|| true);
+    let answer = move |method: &str, path: &str| {
+        if refused.fetch_add(1, Ordering::Relaxed) < 12 {
+            refusal(404, "the server could not find the requested resource")
+        } else {
+            answers(method, path)
+        }
+    };
+    let mut following = Following::start(answer, missing(true, Duration::from_secs(55)));
+    assert_eq!(&*following.next().await.unwrap().version, "12");
+    assert!(created(&following.asked).is_empty());
+}
+
 #[tokio::test]
 async fn where_nothing_may_be_seen_what_is_built_in_is_used() {
     let forbidden = |_: &str, _: &str| refusal(403, "podtemplates is forbidden");

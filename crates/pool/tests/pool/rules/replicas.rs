@@ -194,7 +194,7 @@ fn earlier(world: &mut World, function: &Arc<Function>) -> Observed {
     let seen = world.foreign(function, 1, PodPhase::Ready);
     Observed {
         name: format!("{}-x7k2p", seen.slot).as_str().into(),
-        template: TemplateVersion::of_pod(TEMPLATE, None, 0),
+        template: TemplateVersion::of_pod(TEMPLATE, 0, ""),
         ..seen
     }
 }
@@ -221,7 +221,7 @@ fn an_outdated_pod_of_an_earlier_runner_goes_though_nobody_calls_its_function() 
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut seen = earlier(&mut world, &function);
-    seen.template = TemplateVersion::of_pod("99", None, 0);
+    seen.template = TemplateVersion::of_pod("99", 0, "");
     world.send(Event::Pod(seen.clone())).none();
     world.pass(secs(120)).none();
     let delete = world.pass(secs(2)).delete();
@@ -233,7 +233,7 @@ fn a_pod_of_an_earlier_runner_goes_at_its_reclaim_time() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut seen = earlier(&mut world, &function);
-    seen.template = TemplateVersion::of_pod("no number", None, 0);
+    seen.template = TemplateVersion::of_pod("no number", 0, "");
     seen.reclaim_after = Some(world.now + secs(300));
     world.send(Event::Pod(seen)).none();
     world.pass(secs(299)).none();
@@ -245,7 +245,7 @@ fn a_pod_with_another_message_limit_is_not_used() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut seen = earlier(&mut world, &function);
-    seen.template = TemplateVersion::of_pod(TEMPLATE, None, 7);
+    seen.template = TemplateVersion::of_pod(TEMPLATE, 7, "");
     world.send(Event::Pod(seen.clone())).none();
     world.request(&function).1.create();
     assert!(world.pass(secs(600)).deletes().is_empty(), "it has its TTL");

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use runner_core::{EvaluationError, Reason};
-use runner_pool::{Create, Event, Function, Leave, PodPhase, Settings, StartFailure};
+use runner_pool::{
+    Create, Event, Function, Leave, PodPhase, Settings, StartFailure, TemplateVersion,
+};
 
 use crate::world::{World, secs, with_settings};
 
@@ -61,14 +63,54 @@ fn a_warm_pods_reclaim_time_never_comes() {
 }
 
 #[test]
-fn a_warm_pod_that_goes_is_replaced_at_once() {
+fn a_warm_pod_that_goes_is_replaced() {
     let mut world = World::new();
     let function = minimum(0);
     let create = warmed(&mut world, &function);
-    let next = world.gone(&create).create();
+    world.gone(&create).none();
+    let next = world.pass(secs(1)).create();
     world.start(&next).none();
-    let next = world.observe(&next, PodPhase::Deleting).create();
+    world.observe(&next, PodPhase::Deleting).none();
+    let next = world.pass(secs(1)).create();
     assert_eq!(next.function.image(), function.image());
+}
+
+#[test]
+fn warm_pods_that_are_always_removed_are_replaced_ever_more_rarely() {
+    let mut world = World::new();
+    let mut create = warmed(&mut world, &minimum(0));
+    let mut replaced = 0;
+    world.observe(&create, PodPhase::Deleting).none();
+    world.gone(&create).none();
+    for _ in 0..3600 {
+        if let [next] = world.pass(secs(1)).creates().as_slice() {
+            replaced += 1;
+            create = next.clone();
+            world.start(&create).none();
+            world.observe(&create, PodPhase::Ready).none();
+            world.observe(&create, PodPhase::Deleting).none();
+            world.gone(&create).none();
+        }
+    }
+    assert!((15..30).contains(&replaced), "{replaced} pods in an hour");
+}
+
+#[test]
+fn a_warm_pod_with_another_wrapper_expires_and_is_replaced() {
+    let mut world = World::new();
+    let function = minimum(0);
+    let mut seen = world.foreign(&function, 1, PodPhase::Ready);
+    seen.template = TemplateVersion::of_pod(&seen.template.stamp(), 0, "wrapper:v0");
+    let uid = seen.uid.clone();
+    world.send(Event::Pod(seen)).none();
+    configure(&mut world, &[&function]).none();
+    let delete = world.pass(secs(90)).delete();
+    assert_eq!((delete.uid, delete.why), (uid.clone(), Leave::Idle));
+    let gone = Event::PodGone {
+        name: delete.name,
+        uid,
+    };
+    world.send(gone).create();
 }
 
 #[test]

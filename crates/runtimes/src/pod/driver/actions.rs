@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use futures::{StreamExt, stream};
 use runner_cluster::{Announce, DeleteOutcome};
-use runner_pool::{Assign, Create, Delete, Event, Extension, Leave, Outcome, PodName, Uid};
+use runner_pool::{Assign, Create, Delete, Event, Extension, Outcome, PodName, Uid};
 
 use super::Driver;
 use crate::pod::{
@@ -44,12 +44,6 @@ impl Driver {
 
     pub(super) fn delete(&mut self, delete: Delete) {
         self.metrics.deleted(delete.why);
-        if delete.why == Leave::TooSlow
-            && let Some(link) = self.links.get(&delete.uid)
-            && link.address.is_none()
-        {
-            self.creator.injector.stuck(link.injection);
-        }
         tracing::info!(pod = %delete.name, why = ?delete.why, "removing a pod");
         let service = self.service_left_by(&delete.uid);
         let (creator, messages) = (self.creator.clone(), self.messages.clone());
@@ -67,7 +61,7 @@ impl Driver {
                 }),
                 DeleteOutcome::Conflict => Some(failed(true)),
                 DeleteOutcome::Failed(error) => {
-                    tracing::warn!(pod = %delete.name, %error, "cannot delete a pod");
+                    error.log("cannot delete a pod", delete.name.as_str());
                     Some(failed(false))
                 }
             };
@@ -122,7 +116,10 @@ impl Driver {
                 let (cluster, messages) = (cluster.clone(), messages.clone());
                 async move {
                     if let Err(error) = cluster.extend(&extension).await {
-                        tracing::warn!(pod = %extension.name, %error, "cannot write a pod's reclaim-after");
+                        error.log(
+                            "cannot write a pod's reclaim-after",
+                            extension.name.as_str(),
+                        );
                         let Extension { name, uid, .. } = extension;
                         let failed = Event::ExtendFailed { name, uid };
                         let _ = messages.send(Message::Event(failed));

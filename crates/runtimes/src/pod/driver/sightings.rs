@@ -1,12 +1,13 @@
 //! What the watches, announcements and knocks show.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use runner_cluster::{BadTemplate, Seen, Sighting};
-use runner_pool::{Event, Observed, PodName, PodPhase, Uid};
+use runner_pool::{Event, Observed, PodFailure, PodName, PodPhase, Uid};
 
 use super::Driver;
 use crate::pod::{
+    InStep,
     announce::Heard,
     connection::{Connect, knock},
     link::Link,
@@ -48,7 +49,7 @@ impl Driver {
                 self.template_error = Some(error);
             }
             Seen::Templates(Ok(templates)) => {
-                let template = templates.for_pool(self.creator.render.max_request_body_size);
+                let template = templates.for_pool(&self.creator.render);
                 self.template_error = None;
                 // First: what the pool asks for next is to be made from these.
                 self.templates = Some(templates.clone());
@@ -61,11 +62,16 @@ impl Driver {
                 self.template_error = Some(error);
             }
         }
-        if self.listed == (true, true)
-            && (self.templates.is_some() || self.template_error.is_some())
-        {
-            self.in_step
-                .send_if_modified(|in_step| !std::mem::replace(in_step, true));
+        if self.listed == (true, true) {
+            let known = self.templates.is_some() || self.template_error.is_some();
+            let now = if known {
+                InStep::Yes
+            } else {
+                InStep::ButTemplates
+            };
+            self.in_step.send_if_modified(|in_step| {
+                *in_step < now && std::mem::replace(in_step, now) != now
+            });
         }
     }
 
@@ -87,44 +93,58 @@ impl Driver {
             .links
             .entry(uid.clone())
             .or_insert_with(|| Link::new(name.clone(), slot.clone(), None));
-        let news = (
-            sighting.scheduled,
-            sighting.address.is_some(),
-            sighting.unschedulable.is_some() && link.unschedulable.is_none(),
-        );
+        let is_unschedulable = sighting.unschedulable.is_some() && link.unschedulable.is_none();
+        let is_scheduled = sighting.scheduled && !link.scheduled;
         link.update(&sighting);
-        if news.0 {
+        if sighting.scheduled {
             self.reach(&uid, Phase::Scheduled);
         }
-        if news.1 {
+        if sighting.address.is_some() {
             self.reach(&uid, Phase::Address);
         }
         if matches!(sighting.observed.phase, PodPhase::Ready) {
             self.reach(&uid, Phase::Ready);
         }
-        if news.2 {
-            let (messages, uid) = (self.messages.clone(), uid.clone());
-            let patience = self.unschedulable_timeout;
-            tokio::spawn(async move {
-                tokio::time::sleep(patience).await;
-                let _ = messages.send(Message::CheckSchedule(uid));
-            });
+        if is_unschedulable {
+            self.check_start_in(self.unschedulable_timeout, &uid);
+        }
+        if is_scheduled && sighting.address.is_none() {
+            self.check_start_in(self.address_timeout, &uid);
         }
         self.tell(Event::Pod(sighting.observed));
         self.consider_knocking(&uid);
         self.consider_moving(&uid);
     }
 
-    /// A pod that still has no node counts as failed, in the scheduler's words.
-    pub(super) fn check_schedule(&mut self, uid: &Uid) {
-        let Some(link) = self.links.get(uid) else {
+    fn check_start_in(&self, delay: Duration, uid: &Uid) {
+        let (messages, uid) = (self.messages.clone(), uid.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            let _ = messages.send(Message::CheckStart(uid));
+        });
+    }
+
+    /// Gives up a pod that still has no node, in the scheduler's words, and a pod whose node still
+    /// has not begun to start it, if another way of injection may help.
+    pub(super) fn check_start(&mut self, uid: &Uid) {
+        let Some(link) = self.links.get(uid).filter(|link| link.is_awaited()) else {
             return;
         };
-        if let (Some(failure), Some(seen)) = (&link.unschedulable, &link.seen) {
-            let mut seen = seen.clone();
-            seen.phase = PodPhase::Failed(failure.clone());
-            self.tell(Event::Pod(seen));
-        }
+        let Some(mut seen) = link.seen.clone() else {
+            return;
+        };
+        let is_stuck = link.scheduled && link.address.is_none();
+        seen.phase = if let Some(failure) = &link.unschedulable {
+            PodPhase::Failed(failure.clone())
+        } else if is_stuck && self.creator.injector.stuck(link.injection) {
+            PodPhase::FailedAvoidably(PodFailure {
+                reason: "NotStarted".into(),
+                message: "its node has not begun to start it".into(),
+            })
+        } else {
+            return;
+        };
+        self.tell(Event::Pod(seen));
     }
 
     /// Checks an announcement: the slot's own token, for the first time, of the pod waited for.

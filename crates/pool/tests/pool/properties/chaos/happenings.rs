@@ -233,7 +233,11 @@ impl Chaos {
         };
         if earlier {
             known.name = PodName::from(format!("{}-x7k2p", known.slot));
-            known.template = TemplateVersion::of_pod(known.template.version(), None, 0);
+            known.template = {
+                let stamp = known.template.stamp();
+                let version = stamp.split('+').next().unwrap_or_default();
+                TemplateVersion::of_pod(version, 0, "")
+            };
         } else {
             // Whoever meant to create it learns that the name is taken.
             self.creates.retain(|create| create.name != known.name);
