@@ -44,6 +44,14 @@ pub async fn function_services(stage: &Stage) -> Vec<Service> {
     services
 }
 
+/// Waits until the stage has neither a function pod nor a service of one.
+pub async fn no_pods_and_no_services(stage: &Stage) {
+    eventually("neither pod nor service", async || {
+        function_pods(stage).await.is_empty() && function_services(stage).await.is_empty()
+    })
+    .await;
+}
+
 /// Returns the name of a function pod's service.
 ///
 /// # Panics

@@ -12,6 +12,7 @@ mod define;
 pub mod deployment;
 mod evaluate;
 mod fleet;
+pub mod go_runner;
 mod load;
 mod pods;
 mod refusal;
@@ -25,7 +26,7 @@ pub use define::{configure_pods, define};
 pub use evaluate::{connect, evaluate, evaluate_within, resource_list};
 pub use fleet::{
     HOME, busy_pod, function_container, function_pod_uids, function_pods, function_services,
-    is_ready, remove_at_once, service_of, store_template,
+    is_ready, no_pods_and_no_services, remove_at_once, service_of, store_template,
 };
 pub use load::Load;
 pub use pods::{FunctionPod, Injection};

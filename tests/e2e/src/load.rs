@@ -1,14 +1,22 @@
 //! Callers that call again and again, and what becomes of their calls.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    error::Error,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
+use runner_proto::evaluator::EvaluateFunctionResponse;
 use tokio::task::JoinSet;
-use tonic::Status;
+use tonic::{ConnectError, Status};
 
 use crate::{connect, evaluate, eventually, resource_list};
+
+/// Pause of a caller whose connection was refused.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A number of callers at one runner, each on a connection of its own. One whose call fails makes
 /// no more.
@@ -21,6 +29,7 @@ pub struct Load {
 struct Record {
     over: AtomicBool,
     answers: AtomicUsize,
+    refused: AtomicUsize,
     failures: Mutex<Vec<Status>>,
 }
 
@@ -33,15 +42,35 @@ impl Load {
         Self::start_with(callers, address, image, &resource_list(&[], 3))
     }
 
+    /// Starts callers before the runner listens, and waits until connections were refused. A caller
+    /// that cannot connect tries again until its first answer; every other failure counts.
+    pub async fn start_early(callers: usize, address: &str, image: &str) -> Self {
+        let load = Self::spawn(callers, address, image, &resource_list(&[], 3), true);
+        eventually("refused callers", async || {
+            assert!(load.failures().is_empty(), "{:?}", load.failures());
+            load.record.refused.load(Ordering::SeqCst) >= callers
+        })
+        .await;
+        load
+    }
+
     /// The same with a resource list of the test's own.
     #[must_use]
     pub fn start_with(callers: usize, address: &str, image: &str, list: &str) -> Self {
+        Self::spawn(callers, address, image, list, false)
+    }
+
+    fn spawn(callers: usize, address: &str, image: &str, list: &str, early: bool) -> Self {
         let record = Arc::<Record>::default();
         let mut tasks = JoinSet::new();
         for _ in 0..callers {
             let (record, address) = (record.clone(), address.to_owned());
             let (image, list) = (image.to_owned(), list.to_owned());
-            tasks.spawn(async move { call(&record, &address, &image, &list).await });
+            tasks.spawn(async move {
+                if !early || await_listener(&record, &address, &image, &list).await {
+                    call(&record, &address, &image, &list).await;
+                }
+            });
         }
         Self {
             callers: tasks,
@@ -96,21 +125,53 @@ impl Record {
     fn failures(&self) -> std::sync::MutexGuard<'_, Vec<Status>> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Counts the outcome of a call, and returns whether it is the function's answer.
+    fn take(&self, outcome: Result<EvaluateFunctionResponse, Status>, list: &str) -> bool {
+        let failure = match outcome {
+            Ok(answer) if answer.resource_list.trim_ascii() == list.trim_ascii().as_bytes() => {
+                self.answers.fetch_add(1, Ordering::SeqCst);
+                return true;
+            }
+            Ok(answer) => {
+                let text = String::from_utf8_lossy(&answer.resource_list);
+                Status::data_loss(format!("not the function's answer: {text}"))
+            }
+            Err(status) => status,
+        };
+        self.failures().push(failure);
+        false
+    }
+}
+
+/// Returns whether a call failed because no connection could be made: nothing of it was sent.
+fn failed_to_connect(status: &Status) -> bool {
+    let first = Error::source(status);
+    let mut causes = std::iter::successors(first, |&error| error.source());
+    causes.any(|error| error.is::<ConnectError>())
+}
+
+/// Calls until a connection can be made, and returns whether that call was answered. It counts like
+/// every other.
+async fn await_listener(record: &Record, address: &str, image: &str, list: &str) -> bool {
+    let mut client = connect(address).expect("an address");
+    while !record.over.load(Ordering::SeqCst) {
+        match evaluate(&mut client, image, list).await {
+            Err(status) if failed_to_connect(&status) => {
+                record.refused.fetch_add(1, Ordering::SeqCst);
+                tokio::time::sleep(RECONNECT_PAUSE).await;
+            }
+            outcome => return record.take(outcome, list),
+        }
+    }
+    false
 }
 
 async fn call(record: &Record, address: &str, image: &str, list: &str) {
     let mut client = connect(address).expect("an address");
     while !record.over.load(Ordering::SeqCst) {
-        match evaluate(&mut client, image, list).await {
-            Ok(answer) if answer.resource_list.trim_ascii() == list.trim_ascii().as_bytes() => {
-                record.answers.fetch_add(1, Ordering::SeqCst);
-            }
-            Ok(answer) => {
-                let text = String::from_utf8_lossy(&answer.resource_list);
-                let wrong = Status::data_loss(format!("not the function's answer: {text}"));
-                return record.failures().push(wrong);
-            }
-            Err(status) => return record.failures().push(status),
+        if !record.take(evaluate(&mut client, image, list).await, list) {
+            return;
         }
     }
 }

@@ -131,15 +131,20 @@ impl FunctionPod {
     /// Waits until the kubelet says that it is ready, and its service leads to it: kube-proxy hears
     /// of that later and refuses connections until then.
     pub async fn ready(&self) -> Pod {
-        let ready = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
-            pod.is_some_and(|pod| condition(pod, "Ready").as_deref() == Some("True"))
-        });
-        let pod = self.within_limit("ready", ready).await;
+        let pod = self.marked_ready().await;
         eventually("a service with an endpoint", async || {
             TcpStream::connect(&self.address).await.is_ok()
         })
         .await;
         pod
+    }
+
+    /// Waits until the kubelet marks the pod ready, wherever its service leads.
+    pub async fn marked_ready(&self) -> Pod {
+        let ready = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
+            pod.is_some_and(|pod| condition(pod, "Ready").as_deref() == Some("True"))
+        });
+        self.within_limit("ready", ready).await
     }
 
     /// Waits until its containers run.
@@ -163,6 +168,12 @@ impl FunctionPod {
                 .is_some_and(|waits| waits == reason)
         });
         self.within_limit(reason, waits).await
+    }
+
+    /// Name of the pod, with the suffix that the API server gave it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The pod as the API server has it now.
@@ -211,6 +222,9 @@ fn annotated(
     annotations: &[(&str, &str)],
 ) -> Value {
     let mut pod = pod(stage, slot, image, entrypoint, Injection::InitContainer);
+    // Kubernetes' default, which templates of installations keep: a deleted pod may be there for
+    // this long beside the pod that replaces it.
+    pod["spec"]["terminationGracePeriodSeconds"] = json!(30);
     for (key, value) in annotations {
         pod["metadata"]["annotations"][*key] = json!(value);
     }

@@ -212,6 +212,30 @@ fn the_wrapper_comes_by_either_container_or_as_an_image() {
 }
 
 #[test]
+fn a_call_goes_on_with_a_container_where_the_image_volume_cannot_be_used() {
+    on_cluster(async |stage| {
+        let wrapper = stage.bed().pinned_image("bad/linked-wrapper");
+        let wrapper = wrapper.unwrap_or_else(|error| panic!("{error:#}"));
+        let environment = [("WRAPPER_SERVER_IMAGE", wrapper.as_str())];
+        let flags = [HOME[0], HOME[1], "--wrapper-injection=auto"];
+        let runner = Runner::start_in(&stage, &flags, &environment).await;
+        // The first pod mounts the image, and its node cannot start the wrapper from there.
+        count(&stage, &runner).await;
+        let status = runner.status().await.pod.expect("the pod runtime is on");
+        assert_eq!(status.wrapper_injection, "container");
+        let reason = &status.wrapper_injection_reason;
+        let expected = "a pod made with an image volume did not start";
+        assert!(reason.contains(expected), "{reason}");
+        eventually("one pod, with the wrapper in a container", async || {
+            let pods = function_pods(&stage).await;
+            let specs: Vec<_> = pods.iter().filter_map(|pod| pod.spec.as_ref()).collect();
+            specs.len() == 1 && specs[0].containers.len() == 2
+        })
+        .await;
+    });
+}
+
+#[test]
 fn without_services_pods_are_called_directly() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &["--pod-connect=pod"]).await;

@@ -65,6 +65,11 @@ fn warm_functions_go_on_without_the_api_server_and_cold_ones_when_it_is_back() {
         warm.load.goes_on(20).await;
         fault.heal().expect("the API server starts again");
         warm.goes_on_beside(&stage, &runner, &cold).await;
+        let log = runner.log();
+        let said = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+        assert_eq!(said("API server cannot be reached: Conn"), 1, "{log}");
+        assert_eq!(said("the Kubernetes API server answers again"), 1, "{log}");
+        assert_eq!(said(" WARN ") + said("ERROR "), 1, "{log}");
     });
 }
 

@@ -11,12 +11,21 @@ use e2e::{
 };
 use futures::{StreamExt, stream};
 use runner_core::Reason;
-use runner_proto::evaluator::EvaluateFunctionRequest;
-use serde_json::Value;
+use runner_proto::{
+    evaluator::EvaluateFunctionRequest, health::health_check_response::ServingStatus,
+};
+use serde_json::{Value, json};
 use tonic::Code;
 
 /// Calls in flight at a time.
 const PARALLEL: usize = 64;
+/// The exec map inside Porch's image of the ConfigMap generation.
+const EXEC_MAP: &str = "porch/older/exec-config.yaml";
+/// Directory that clients name in `exec_path`.
+const FUNCTIONS: &str = "/home/nonroot/functions";
+/// Seconds after which the liveness probe of the requirement's example has run twice: it begins
+/// after 30 s, and the kubelet calls it in a period of 10 s that began before.
+const TWO_LIVENESS_PROBES: i64 = 50;
 
 /// A function as a client names it.
 #[derive(Clone, Debug)]
@@ -42,13 +51,27 @@ fn own(names: &[&str]) -> Vec<Manifest> {
 
 /// Applies the manifests and calls every function they list.
 fn replay(manifests: Option<Vec<Manifest>>) {
+    replay_with(manifests, Vec::new());
+}
+
+/// Replays Porch's objects of the ConfigMap generation, and calls the functions of its exec map as
+/// well.
+fn replay_older(paths: &[&str]) {
+    let mut manifests = Manifest::shared(&[paths, &[EXEC_MAP]].concat());
+    let exec_map = manifests.as_mut().and_then(Vec::pop);
+    replay_with(manifests, exec_map.as_ref().map(mapped).unwrap_or_default());
+}
+
+/// Applies the manifests, and calls every function they list and more functions.
+fn replay_with(manifests: Option<Vec<Manifest>>, more: Vec<Named>) {
     let Some(manifests) = manifests else {
         return;
     };
     on_disturbed_cluster(async |stage| {
         let installation = Installation::apply(&stage, manifests).await;
         runs_in_a_pod(&installation).await;
-        let listed = listed(&installation.objects());
+        let mut listed = listed(&installation.objects());
+        listed.extend(more);
         assert!(!listed.is_empty(), "the installation lists functions");
         answers_for(&installation, listed).await;
         for text in installation.metrics().await {
@@ -168,6 +191,25 @@ fn configured(spec: &Value) -> Vec<Named> {
     .collect()
 }
 
+/// Returns every image of an exec map, the file that `--config` names: tags and digests.
+fn mapped(exec_map: &Manifest) -> Vec<Named> {
+    let map: Value = serde_saphyr::from_str(exec_map.text()).expect("an exec map");
+    let functions = map["functions"].as_array().expect("functions").iter();
+    let images = functions.filter_map(|function| function["images"].as_array());
+    let images = images.flatten().filter_map(Value::as_str);
+    let all: Vec<_> = images
+        .map(|image| Named {
+            image: image.to_owned(),
+            tag: String::new(),
+        })
+        .collect();
+    assert!(
+        all.iter().any(|named| named.image.contains("@sha256:")),
+        "the exec map names digests"
+    );
+    all
+}
+
 /// Both forms: a list of objects with a `name`, and a map from image to TTL.
 fn warm(file: &Value) -> Vec<Named> {
     let text = file.as_str().unwrap_or_default();
@@ -193,30 +235,87 @@ const CURRENT_RBAC: &str = "porch/current/rbac.yaml";
 
 #[test]
 fn the_config_map_generation_works_unchanged() {
-    replay(Some(own(&[
-        "tests/e2e/fixtures/porch/config-map-generation.yaml",
-    ])));
+    let exec_map = own(&["tests/e2e/fixtures/porch/exec-config.yaml"]);
+    let manifests = own(&["tests/e2e/fixtures/porch/config-map-generation.yaml"]);
+    replay_with(Some(manifests), mapped(&exec_map[0]));
 }
 
 #[test]
 fn porchs_objects_of_november_2025_work_unchanged() {
-    replay(Manifest::shared(&[
+    replay_older(&[
         "porch/older/rbac.yaml",
         "porch/older/function-runner-2025-11.yaml",
-    ]));
+    ]);
 }
 
 #[test]
 fn nephios_catalog_of_february_2026_works_unchanged() {
-    replay(Manifest::shared(&[
+    replay_older(&[
         "porch/older/rbac.yaml",
         "porch/older/function-runner-catalog.yaml",
-    ]));
+    ]);
 }
 
 #[test]
 fn porchs_last_config_map_objects_work_unchanged() {
-    replay(Manifest::shared(&[
+    replay_older(&[
+        "porch/older/rbac.yaml",
+        "porch/older/function-pod-template.yaml",
+        "porch/older/function-runner.yaml",
+    ]);
+}
+
+/// Adds the flag that names the template ConfigMap to the runner's command, and evaluates a function
+/// in a pod of that template.
+fn uses_the_template_config_map(manifests: Option<Vec<Manifest>>) {
+    let Some(manifests) = manifests else {
+        return;
+    };
+    let manifests = manifests.into_iter().map(|manifest| {
+        manifest.with_deployment(|spec| {
+            let command = &mut spec["containers"][0]["command"];
+            let flag = "--function-pod-template=kpt-function-eval-pod-template";
+            command.as_array_mut().expect("a command").push(json!(flag));
+        })
+    });
+    let manifests = manifests.collect();
+    on_disturbed_cluster(async |stage: Stage| {
+        let installation = Installation::apply(&stage, manifests).await;
+        runs_in_a_pod(&installation).await;
+        // Only this template has a port for metrics.
+        let pods = installation.function_pods().await;
+        assert!(!pods.is_empty(), "the function runs in a pod");
+        for pod in pods {
+            let containers = pod.spec.expect("a spec").containers;
+            let mut ports = containers.iter().flat_map(|it| it.ports.iter().flatten());
+            let found = ports.any(|port| port.name.as_deref() == Some("metrics"));
+            assert!(found, "{containers:?}");
+        }
+        eventually("a Service with a port for metrics", async || {
+            let services = installation.function_services().await;
+            let specs = services.into_iter().filter_map(|service| service.spec);
+            let mut ports = specs.flat_map(|spec| spec.ports.unwrap_or_default());
+            ports.any(|port| port.name.as_deref() == Some("metrics"))
+        })
+        .await;
+        for text in installation.metrics().await {
+            assert!(text.contains("rpc_server_"), "{text}");
+        }
+        assert_eq!(installation.restarts().await, 0);
+    });
+}
+
+#[test]
+fn a_template_config_map_with_a_misplaced_key_is_used() {
+    uses_the_template_config_map(Some(own(&[
+        "tests/e2e/fixtures/porch/config-map-generation.yaml",
+        "tests/e2e/fixtures/porch/function-pod-template.yaml",
+    ])));
+}
+
+#[test]
+fn porchs_template_config_map_is_used() {
+    uses_the_template_config_map(Manifest::shared(&[
         "porch/older/rbac.yaml",
         "porch/older/function-pod-template.yaml",
         "porch/older/function-runner.yaml",
@@ -247,6 +346,7 @@ fn porchs_objects_of_april_2026_work_unchanged() {
 #[test]
 fn porchs_current_objects_work_unchanged() {
     replay(Manifest::shared(&[
+        "porch/current/namespaces.yaml",
         "porch/current/crd-functionconfigs.yaml",
         "crds/servicetemplates.yaml",
         CURRENT_RBAC,
@@ -256,29 +356,67 @@ fn porchs_current_objects_work_unchanged() {
     ]));
 }
 
+/// Puts an executable into the directory of functions: busybox under the name `cat`, which passes
+/// its input on. The runner's image has no function and no shell.
+fn with_executable(manifest: Manifest, image: &str) -> Manifest {
+    let mount = json!({"name": "functions", "mountPath": FUNCTIONS});
+    manifest.with_deployment(|spec| {
+        spec["volumes"] = json!([{"name": "functions", "emptyDir": {}}]);
+        spec["containers"][0]["volumeMounts"] = json!([mount]);
+        spec["initContainers"] = json!([{
+            "name": "functions", "image": image, "volumeMounts": [mount],
+            "command": ["/bin/busybox", "cp", "/bin/busybox", format!("{FUNCTIONS}/cat")],
+        }]);
+    })
+}
+
+/// Whether a line of a log is about a request that the API server refused. Times may have the same
+/// digits as the status code, so the code counts as a word only.
+fn says_forbidden(line: &str) -> bool {
+    let mut words = line.split(|character: char| !character.is_ascii_alphanumeric());
+    line.to_lowercase().contains("forbidden") || words.any(|word| word == "403")
+}
+
 #[test]
 fn the_newest_generation_serves_exec_without_rights_and_without_a_wrapper_image() {
     on_disturbed_cluster(async |stage: Stage| {
         let manifests = own(&["tests/e2e/fixtures/porch/exec-only.yaml"]);
-        let installation = Installation::apply(&stage, manifests).await;
+        let busybox = stage.image("functions/count");
+        let manifests = manifests.into_iter();
+        let manifests = manifests.map(|manifest| with_executable(manifest, &busybox));
+        let installation = Installation::apply(&stage, manifests.collect()).await;
+        for service in ["", "liveness"] {
+            let health = installation.health(service).await;
+            assert_eq!(health, ServingStatus::Serving, "{service:?}");
+        }
+
         let mut client = connect(&installation.address().await).expect("an address");
-        let path = "/home/nonroot/functions/set-namespace";
-        let request = EvaluateFunctionRequest {
-            resource_list: resource_list(&[], 1).into_bytes().into(),
+        let input = resource_list(&[], 1);
+        let request = |path: &str| EvaluateFunctionRequest {
+            resource_list: input.clone().into_bytes().into(),
             image: "set-namespace:v0.4.1".to_owned(),
             exec_path: path.to_owned(),
             ..EvaluateFunctionRequest::default()
         };
-        let status = client.evaluate_function(request).await;
-        let status = status.expect_err("the image has no such binary");
+        let path = format!("{FUNCTIONS}/cat");
+        let answer = client.evaluate_function(request(&path)).await;
+        let answer = answer.expect("the function answers").into_inner();
+        assert_eq!(answer.resource_list, input.as_bytes());
+
+        let path = format!("{FUNCTIONS}/set-namespace");
+        let status = client.evaluate_function(request(&path)).await;
+        let status = status.expect_err("there is no such executable");
         assert_eq!(status.code(), Code::Internal, "{status:?}");
         let expected = format!("fork/exec {path}: no such file or directory");
         assert!(status.message().contains(&expected), "{status:?}");
+
         let log = installation.log().await;
         let said = log
             .lines()
             .filter(|line| line.contains("pod runtime is off"));
         assert_eq!(said.count(), 1, "{log}");
+        let forbidden = log.lines().filter(|line| says_forbidden(line));
+        assert!(forbidden.count() <= 1, "{log}");
         assert_eq!(installation.restarts().await, 0);
     });
 }
@@ -304,6 +442,15 @@ subjects:
         manifests.insert(0, Manifest::new("role", &format!("{role}\n---\n{binding}")));
         let installation = Installation::apply(&stage, manifests).await;
         runs_in_a_pod(&installation).await;
+        eventually("two liveness probes", async || {
+            let running = installation.running_seconds().await;
+            running.is_some_and(|seconds| seconds >= TWO_LIVENESS_PROBES)
+        })
+        .await;
+        let failed = installation.failed_probes().await;
+        let liveness = |said: &&String| said.starts_with("Liveness probe failed");
+        // Restarts come only after the third failure, later than this test looks.
+        assert_eq!(failed.iter().find(liveness), None);
         assert_eq!(installation.restarts().await, 0);
     });
 }

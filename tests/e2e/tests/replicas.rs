@@ -54,6 +54,29 @@ fn a_successor_finds_the_pod_that_was_starting_when_its_runner_was_killed() {
 }
 
 #[test]
+fn a_successor_with_a_raised_message_limit_replaces_the_pods() {
+    on_cluster(async |stage| {
+        let runner = Runner::start_at_home(&stage, &[]).await;
+        count(&stage, &runner).await;
+        assert!(runner.stop().await.success());
+        let before = function_pod_uids(&stage).await;
+        let runner = Runner::start_at_home(&stage, &["--max-request-body-size=20971520"]).await;
+        count(&stage, &runner).await;
+        let mut pods = function_pods(&stage).await;
+        pods.retain(|pod| !before.contains(&pod.uid().unwrap_or_default()));
+        assert_eq!(pods.len(), 1, "a pod of its own");
+        let spec = pods[0].spec.as_ref().expect("a spec");
+        let args = spec.containers.iter().flat_map(|container| &container.args);
+        assert!(args.flatten().any(|arg| arg == "20971520"));
+        let client = connect(&runner.address()).expect("an address");
+        let mut client = client.max_decoding_message_size(20 << 20);
+        let large = resource_list(&[("padding", &"x".repeat(8 << 20))], 1);
+        let answer = evaluate(&mut client, &stage.image(COUNT), large).await;
+        answer.expect("a list of 8 MB is within the new limit");
+    });
+}
+
+#[test]
 fn a_killed_replica_costs_the_others_callers_nothing() {
     on_cluster(async |stage| {
         let flags = ["--max-parallel-pods-per-function=2"];

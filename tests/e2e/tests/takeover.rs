@@ -1,68 +1,46 @@
 //! Takeover from the Go runner and rollback to it, with pods and services shaped as it makes them.
 //!
 //! The Go runner names pods by the slot and a suffix of the API server's, stamps them with the
-//! PodTemplate's resourceVersion alone and writes no `reclaim-after`. When it starts, it adopts the
-//! labelled pods that carry that version, finds their services by the label, and creates warm pods
-//! under the slot's name itself.
+//! PodTemplate's resourceVersion alone and writes no `reclaim-after`; older ones wrote it. When it
+//! starts, it adopts the labelled pods with an equal stamp, and keeps them by the image that they
+//! name. Our pods name a digest, so no call would find them, and their removal would take a Service
+//! with it that another pod uses. Our stamp is therefore never equal: the Go runner replaces our
+//! pods at its first call and goes on with our Services.
+//!
+//! The test bed has no Go runner: in a takeover nobody serves before this runner listens. The
+//! callers of these tests call from before that moment on, and only a refused connection is no
+//! failure.
+
+use std::{error::Error, time::Duration};
 
 use e2e::{
-    FunctionPod, Load, Runner, Stage, connect, define, evaluate, eventually, function_pod_uids,
-    function_pods, function_services, on_cluster, resource_list, store_template,
+    Load, Runner, Stage, connect, define, evaluate, eventually, free_port, function_pod_uids,
+    function_pods, function_services,
+    go_runner::{
+        GoOccasion, GoPod, count_slot, delete_slot_as_go_runner, pods_adopted_by_go_runner,
+        replace_slot_as_go_runner, store_service_template,
+    },
+    no_pods_and_no_services, on_cluster, resource_list, store_template,
 };
-use k8s_openapi::api::core::v1::{Pod, PodTemplate};
-use kube::{
-    ResourceExt,
-    api::{DeleteParams, PostParams},
-};
-use runner_config::objects::ServiceTemplate;
+use kube::ResourceExt;
+use runner_core::Reason;
 use serde_json::json;
 
-const LABEL: &str = "fn.kpt.dev/image";
-const TEMPLATE_VERSION: &str = "fn.kpt.dev/template-version";
+const COUNT: &str = "functions/count";
 const CALLERS: usize = 8;
-/// Short, so that unused pods are removed while the test looks.
+/// Short, so that unused pods are removed while the test waits.
 const FLAGS: [&str; 2] = ["--pod-ttl=8s", "--scan-interval=1s"];
 
-/// The slot of the count function's first pod, as every runner names it.
-fn slot(stage: &Stage) -> String {
-    let pinned = stage.bed().pinned_image("functions/count");
-    let pinned = pinned.expect("the image was pushed");
-    let (_, digest) = pinned.split_once("@sha256:").expect("a digest");
-    format!("count-v1-1-{}", &digest[..8])
-}
-
-async fn store_service_template(stage: &Stage) {
-    let template: ServiceTemplate = serde_json::from_value(json!({
-        "apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "ServiceTemplate",
-        "metadata": {"name": "base-service-template"},
-        "template": {"spec": {"type": "ClusterIP", "ports": [
-            {"port": 9446, "targetPort": 9446, "protocol": "TCP", "name": "server"},
-        ]}},
-    }))
-    .expect("a service template");
-    let stored = stage.api().create(&PostParams::default(), &template).await;
-    stored.expect("the cluster takes the template");
-}
-
-/// Creates a pod as the Go runner does and returns its uid.
-async fn go_pod(stage: &Stage, template: &str) -> String {
-    let image = stage.image("functions/count");
-    let slot = slot(stage);
-    let entrypoint = ["/function.sh"];
-    let annotations = [
-        (TEMPLATE_VERSION, template),
-        ("cluster-autoscaler.kubernetes.io/safe-to-evict", "true"),
-    ];
-    let pod = FunctionPod::create_as_go_runner(stage, &slot, &image, &entrypoint, &annotations);
-    let pod = pod.await;
+/// Creates a pod as the Go runner does for a call, and returns its uid once it is ready.
+async fn leave(stage: &Stage, pod: GoPod) -> String {
+    let pod = pod.create(stage, GoOccasion::Call).await;
     pod.ready().await.uid().expect("a pod has a uid")
 }
 
-/// Deletes a pod as the Go runner does, with its usual time to end.
-async fn delete(stage: &Stage, pod: &Pod) {
-    let pods = stage.api::<Pod>();
-    let deleted = pods.delete(&pod.name_any(), &DeleteParams::default()).await;
-    deleted.expect("the pod can be deleted");
+async fn count(stage: &Stage, address: &str) {
+    let mut client = connect(address).expect("an address");
+    let answer = evaluate(&mut client, &stage.image(COUNT), resource_list(&[], 1)).await;
+    answer.expect("the function answers");
 }
 
 async fn service_names(stage: &Stage) -> Vec<String> {
@@ -70,7 +48,8 @@ async fn service_names(stage: &Stage) -> Vec<String> {
     services.iter().map(ResourceExt::name_any).collect()
 }
 
-/// The Go runner's pod is used from the first call on, and its objects are removed in the end.
+/// The pod of the Go runner serves every call from the first on, and its objects are removed in the
+/// end.
 fn takes_over(pod_template_first: bool) {
     on_cluster(async |stage| {
         define(&stage).await;
@@ -81,22 +60,19 @@ fn takes_over(pod_template_first: bool) {
         if pod_template_first {
             store_service_template(&stage).await;
         }
-        let left = go_pod(&stage, &template).await;
-        let runner = Runner::start_at_home(&stage, &FLAGS).await;
-        let load = Load::start(CALLERS, &runner.address(), &stage.image("functions/count"));
+        let left = leave(&stage, GoPod::of_template(&template)).await;
+        let port = free_port();
+        let address = format!("127.0.0.1:{port}");
+        let load = Load::start_early(CALLERS, &address, &stage.image(COUNT)).await;
+        let flag = format!("--port={port}");
+        let runner = Runner::start_at_home(&stage, &[&FLAGS[..], &[flag.as_str()]].concat()).await;
+        assert_eq!(runner.address(), address);
         load.goes_on(100).await;
         load.ends_well().await;
         assert_eq!(function_pod_uids(&stage).await, [left]);
-        assert_eq!(service_names(&stage).await, [slot(&stage)]);
-        nothing_stays(&stage).await;
+        assert_eq!(service_names(&stage).await, [count_slot(&stage)]);
+        no_pods_and_no_services(&stage).await;
     });
-}
-
-async fn nothing_stays(stage: &Stage) {
-    eventually("neither pod nor service", async || {
-        function_pods(stage).await.is_empty() && function_services(stage).await.is_empty()
-    })
-    .await;
 }
 
 #[test]
@@ -110,13 +86,42 @@ fn adopts_a_pod_whose_pod_template_is_newer_than_the_service_template() {
 }
 
 #[test]
+fn adopts_a_pod_that_names_a_digest_and_a_time_to_reclaim_it() {
+    on_cluster(async |stage| {
+        let template = store_template(&stage, json!({}), json!({})).await;
+        let pod = GoPod::of_template(&template).with_digest();
+        let left = leave(&stage, pod.kept_for(Duration::from_secs(60))).await;
+        let runner = Runner::start_at_home(&stage, &FLAGS).await;
+        count(&stage, &runner.address()).await;
+        assert_eq!(function_pod_uids(&stage).await, [left]);
+        assert_eq!(service_names(&stage).await, [count_slot(&stage)]);
+    });
+}
+
+#[test]
+fn replaces_a_pod_of_an_outdated_template_when_the_function_is_called() {
+    on_cluster(async |stage| {
+        let pod = GoPod::of_template("1").kept_for(Duration::from_secs(600));
+        let left = leave(&stage, pod).await;
+        let runner = Runner::start_at_home(&stage, &FLAGS).await;
+        eventually("a pod of this template alone", async || {
+            count(&stage, &runner.address()).await;
+            let now = function_pod_uids(&stage).await;
+            now.len() == 1 && !now.contains(&left)
+        })
+        .await;
+        no_pods_and_no_services(&stage).await;
+    });
+}
+
+#[test]
 fn removes_a_pod_of_an_outdated_template_that_nobody_uses() {
     on_cluster(async |stage| {
         define(&stage).await;
         store_template(&stage, json!({}), json!({})).await;
-        go_pod(&stage, "1").await;
+        leave(&stage, GoPod::of_template("1")).await;
         let _runner = Runner::start_at_home(&stage, &FLAGS).await;
-        nothing_stays(&stage).await;
+        no_pods_and_no_services(&stage).await;
     });
 }
 
@@ -124,58 +129,69 @@ fn removes_a_pod_of_an_outdated_template_that_nobody_uses() {
 fn leaves_alone_a_pod_that_the_go_runner_starts_beside_it() {
     on_cluster(async |stage| {
         define(&stage).await;
-        let template = store_template(&stage, json!({}), json!({})).await;
+        // As long as pods of installations have, so that the old and the new pod overlap.
+        let grace = json!({"terminationGracePeriodSeconds": 30});
+        let template = store_template(&stage, grace, json!({})).await;
         let runner = Runner::start_at_home(&stage, &["--scan-interval=1s"]).await;
-        let image = stage.image("functions/count");
-        let load = Load::start(2, &runner.address(), &image);
+        let load = Load::start(2, &runner.address(), &stage.image(COUNT));
         load.goes_on(10).await;
-        // The Go runner removes the pods of a slot before it creates its own.
-        for pod in function_pods(&stage).await {
-            delete(&stage, &pod).await;
-        }
-        let theirs = go_pod(&stage, &template).await;
+        delete_slot_as_go_runner(&stage).await;
+        let theirs = leave(&stage, GoPod::of_template(&template)).await;
         load.goes_on(100).await;
         load.ends_well().await;
         assert!(function_pod_uids(&stage).await.contains(&theirs));
-        assert!(service_names(&stage).await.contains(&slot(&stage)));
+        assert!(service_names(&stage).await.contains(&count_slot(&stage)));
     });
 }
 
-/// A runner's pods after its end, as the Go runner finds them when it starts.
-#[test]
-fn leaves_pods_that_the_go_runner_can_adopt_and_replace() {
+/// The Go runner starts after this runner has stopped under load, and takes the steps of its first
+/// call or of its warm-up.
+fn rolls_back(occasion: GoOccasion) {
     on_cluster(async |stage| {
         define(&stage).await;
         let runner = Runner::start_at_home(&stage, &[]).await;
-        let mut client = connect(&runner.address()).expect("an address");
-        let image = stage.image("functions/count");
-        let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;
-        answer.expect("the function answers");
+        let load = Load::start(CALLERS, &runner.address(), &stage.image(COUNT));
+        load.goes_on(100).await;
         assert!(runner.stop().await.success());
+        for failure in load.breaks().await {
+            let reason = runner_proto::status::decode(&failure).reason();
+            // A failure with a source is the connection's, not an answer of the runner.
+            let expected = failure.source().is_some() || reason == Reason::Draining;
+            assert!(expected, "{failure:?}");
+        }
+        let ours = function_pods(&stage).await;
+        assert_eq!(ours.len(), 1);
+        let services = function_services(&stage).await;
+        assert_eq!(services.len(), 1);
+        assert_eq!(services[0].name_any(), count_slot(&stage));
 
-        let template = stage.api::<PodTemplate>().get("base-pod-template").await;
-        let template = template.expect("the runner stores its template");
-        let pods = function_pods(&stage).await;
-        assert_eq!(pods.len(), 1);
-        let pod = &pods[0];
-        let slot = slot(&stage);
-        assert_eq!(pod.labels().get(LABEL), Some(&slot));
+        let adopted = pods_adopted_by_go_runner(&stage).await;
+        let adopted: Vec<_> = adopted.iter().map(ResourceExt::name_any).collect();
+        assert!(adopted.is_empty(), "{adopted:?}");
+        let theirs = replace_slot_as_go_runner(&stage, occasion).await;
+        count(&stage, theirs.address()).await;
+        let kept = function_services(&stage).await;
+        assert_eq!(kept.len(), 1);
         assert_eq!(
-            pod.annotations().get(TEMPLATE_VERSION),
-            template.metadata.resource_version.as_ref()
+            kept[0].uid(),
+            services[0].uid(),
+            "the Service is still ours"
         );
-        let containers = &pod.spec.as_ref().expect("a spec").containers;
-        assert_eq!(containers[0].name, "function");
-        assert_eq!(service_names(&stage).await, [slot.as_str()]);
-
-        // A warm pod of the Go runner has the slot's name and is created while the pod it replaces
-        // still ends.
-        delete(&stage, pod).await;
-        let entrypoint = ["/function.sh"];
-        let version = template.metadata.resource_version.unwrap_or_default();
-        let annotations = [(TEMPLATE_VERSION, version.as_str())];
-        let create = FunctionPod::create_as_go_runner_warms_up;
-        let theirs = create(&stage, &slot, &image, &entrypoint, &annotations).await;
-        theirs.ready().await;
+        eventually("the Go runner's pod alone", async || {
+            let pods = function_pods(&stage).await;
+            pods.len() == 1 && pods[0].name_any() == theirs.name()
+        })
+        .await;
+        count(&stage, theirs.address()).await;
     });
+}
+
+#[test]
+fn leaves_pods_that_the_go_runner_replaces_at_its_first_call() {
+    rolls_back(GoOccasion::Call);
+}
+
+#[test]
+fn leaves_pods_that_the_go_runner_replaces_when_it_warms_up() {
+    rolls_back(GoOccasion::WarmUp);
 }

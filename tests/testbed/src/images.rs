@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use runner_devtools::{Remedy, architecture, root};
+use runner_devtools::{Remedy, architecture, cargo, require_success, root};
 use runner_image::{Config, Flavour, Image, Index, Platform, Tree};
 
 mod programs;
@@ -104,6 +104,7 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
         ("functions/set-namespace", set_namespace),
         ("functions/wait", wait),
         ("functions/environment", environment()?),
+        ("bad/linked-wrapper", linked_wrapper()?),
     ];
     for (name, image) in functions.into_iter().chain(bad()?) {
         pinned.insert(name.to_owned(), open.push(name, TAG, &image)?.to_string());
@@ -200,6 +201,28 @@ results:
     let tree = programs::busybox()?.file("output.yaml", 0o644, output)?;
     let script = "cat > /dev/null; cat /output.yaml; exit 1";
     image(&tree, &["/bin/sh", "-c", script])
+}
+
+/// An image of the wrapper that cannot be used as an image volume: its directory is an absolute link,
+/// which leads to nothing in a container that mounts the image. A container of the image itself
+/// finds the wrapper there.
+fn linked_wrapper() -> Result<Image> {
+    const DIRECTORY: &str = "opt/wrapper-server";
+    let output = cargo()
+        .args(["run", "--quiet", "--package", "xtask", "--", "wrapper"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    require_success("cargo xtask wrapper", output.status)?;
+    let path = String::from_utf8(output.stdout)?;
+    let program = fs::read(path.trim()).with_context(|| format!("cannot read {}", path.trim()))?;
+    let tree = Tree::new()
+        .file(&format!("{DIRECTORY}/wrapper-server"), 0o755, program)?
+        .symlink(&format!("{DIRECTORY}/grpc-health-probe"), "wrapper-server")?
+        .symlink("bin/cp", &format!("../{DIRECTORY}/wrapper-server"))?
+        .symlink("home/nonroot/wrapper-server", &format!("/{DIRECTORY}"))?;
+    image(&tree, &["/home/nonroot/wrapper-server/wrapper-server"])
 }
 
 /// A function whose image names a user other than root, by number.

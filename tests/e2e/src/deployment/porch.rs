@@ -6,13 +6,20 @@
 
 use std::{fs, path::PathBuf, process::Stdio};
 
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::{
+    api::core::v1::{Event, Pod, Service},
+    jiff::Timestamp,
+};
 use kube::{Api, api::ListParams};
+use runner_proto::health::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
+use tonic::transport::Channel;
 
 use super::{
     NAME, documents,
@@ -36,6 +43,7 @@ const WRAPPER_IMAGES: [&str; 3] = [
     "docker.io/nephio/porch-wrapper-server:latest",
     "wrapper-server:latest",
 ];
+const IMAGE_LABEL: &str = "fn.kpt.dev/image";
 const NAMESPACE: &str = "porch-system";
 const FUNCTION_NAMESPACE: &str = "porch-fn-system";
 const NAMESPACES: &str = "\
@@ -97,8 +105,36 @@ impl Manifest {
         Some(paths.iter().map(read).collect())
     }
 
+    /// Returns the manifest with a changed pod specification in its Deployment. A manifest without
+    /// a Deployment stays as it is.
+    #[must_use]
+    pub fn with_deployment(mut self, change: impl Fn(&mut Value)) -> Self {
+        let mut objects = self.objects();
+        let deployment = objects
+            .iter_mut()
+            .find(|object| object["kind"] == "Deployment");
+        if let Some(deployment) = deployment {
+            change(&mut deployment["spec"]["template"]["spec"]);
+            // JSON is YAML as well.
+            let texts: Vec<_> = objects.iter().map(Value::to_string).collect();
+            self.text = texts.join("\n---\n");
+        }
+        self
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     fn objects(&self) -> Vec<Value> {
         documents(&self.text)
+    }
+
+    fn has_namespaces(&self) -> bool {
+        let objects = self.objects();
+        objects.iter().any(|object| object["kind"] == "Namespace")
     }
 
     fn definitions(&self) -> Vec<String> {
@@ -117,7 +153,8 @@ impl Manifest {
 
 impl Installation {
     /// Applies manifests one after the other to a cluster without Porch, and waits until the
-    /// Deployment is rolled out. Definitions exist only where a manifest has them.
+    /// Deployment is rolled out. Definitions exist only where a manifest has them; the namespaces
+    /// are created first where no manifest has them.
     pub async fn apply(stage: &Stage, manifests: Vec<Manifest>) -> Self {
         assert!(remove(stage), "the cluster can be emptied");
         let this = Self {
@@ -125,8 +162,10 @@ impl Installation {
             manifests,
             registry: NamedRegistry::open(stage).await,
         };
-        let input = Some(NAMESPACES);
-        kubectl(stage.bed(), &["apply", "-f", "-"], input).await;
+        if !this.manifests.iter().any(Manifest::has_namespaces) {
+            let input = Some(NAMESPACES);
+            kubectl(stage.bed(), &["apply", "-f", "-"], input).await;
+        }
         for manifest in &this.manifests {
             this.apply_one(manifest).await;
         }
@@ -168,6 +207,53 @@ impl Installation {
         containers.map(|container| container.restart_count).sum()
     }
 
+    /// Returns the time since the youngest container of the runner was started, in seconds. None: a
+    /// container does not run.
+    pub async fn running_seconds(&self) -> Option<i64> {
+        let pods = self.runner_pods().await;
+        let statuses = pods.iter().filter_map(|pod| pod.status.as_ref());
+        let containers = statuses.flat_map(|status| status.container_statuses.iter().flatten());
+        let ages = containers.map(|container| {
+            let running = container.state.as_ref()?.running.as_ref()?;
+            let started = running.started_at.as_ref()?.0;
+            Some(Timestamp::now().as_second() - started.as_second())
+        });
+        ages.collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    /// Returns what the kubelet said about probes of the runner that failed.
+    pub async fn failed_probes(&self) -> Vec<String> {
+        let events: Api<Event> = Api::namespaced(self.stage.client(), NAMESPACE);
+        let unhealthy = ListParams::default().fields("reason=Unhealthy");
+        let list = events.list(&unhealthy).await;
+        let list = list.expect("events can be listed");
+        list.into_iter().filter_map(|event| event.message).collect()
+    }
+
+    /// Returns the health of a service of the runner.
+    pub async fn health(&self, service: &str) -> ServingStatus {
+        let channel = Channel::from_shared(format!("http://{}", self.address().await));
+        let channel = channel.expect("an address").connect_lazy();
+        let request = HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let answer = HealthClient::new(channel).check(request).await;
+        let answer = answer.unwrap_or_else(|status| panic!("health of {service:?}: {status}"));
+        answer.into_inner().status()
+    }
+
+    /// Returns the function pods.
+    pub async fn function_pods(&self) -> Vec<Pod> {
+        self.pods(FUNCTION_NAMESPACE, IMAGE_LABEL).await
+    }
+
+    /// Returns the Services of the namespace of function pods.
+    pub async fn function_services(&self) -> Vec<Service> {
+        let services: Api<Service> = Api::namespaced(self.stage.client(), FUNCTION_NAMESPACE);
+        let list = services.list(&ListParams::default()).await;
+        list.expect("services can be listed").items
+    }
+
     /// Returns the runner's log.
     pub async fn log(&self) -> String {
         let arguments = ["-n", NAMESPACE, "logs", "deployment/function-runner"];
@@ -178,7 +264,7 @@ impl Installation {
     /// Prometheus exporter on all addresses.
     pub async fn metrics(&self) -> Vec<String> {
         let mut pods = self.runner_pods().await;
-        pods.extend(self.pods(FUNCTION_NAMESPACE, "fn.kpt.dev/image").await);
+        pods.extend(self.function_pods().await);
         let mut texts = Vec::new();
         for pod in pods.iter().filter(|pod| exports_metrics(pod)) {
             let address = pod
@@ -265,7 +351,7 @@ impl Drop for Installation {
         let bed = self.stage.bed();
         if std::thread::panicking() {
             report(bed, NAMESPACE, &format!("app={NAME}"));
-            report(bed, FUNCTION_NAMESPACE, "fn.kpt.dev/image");
+            report(bed, FUNCTION_NAMESPACE, IMAGE_LABEL);
         }
         if !remove(&self.stage) {
             eprintln!("cannot delete the objects of the installation");
