@@ -157,18 +157,20 @@ async fn become_ready(
     }
     configuration.completed().await;
     if let Some(pods) = pods {
-        let mut in_step = pods.in_step();
-        // Templates may be waited for on purpose (--template-wait-timeout): executables need none.
-        let enough = match enabled.exec {
-            true => InStep::ButTemplates,
-            false => InStep::Yes,
+        let known = async |wanted| {
+            let mut in_step = pods.in_step();
+            in_step.wait_for(|now| *now >= wanted).await.is_ok()
         };
-        for wanted in [enough, InStep::Yes] {
-            // The sender lives as long as the pod runtime.
-            if in_step.wait_for(|now| *now >= wanted).await.is_err() {
-                return;
-            }
+        if !known(InStep::ButTemplates).await {
+            return;
+        }
+        let templates = tokio::time::timeout(OBJECTS_TIMEOUT, known(InStep::Yes)).await;
+        if templates.is_err() && enabled.exec {
+            // They may be waited for on purpose (--template-wait-timeout): executables need none.
             lifecycle.ready();
+        }
+        if !known(InStep::Yes).await {
+            return;
         }
         info!("in step with the cluster");
     }

@@ -1,5 +1,7 @@
 //! A function pod and its service, made by hand: what the runner makes, without the runner.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
     Api, ResourceExt,
@@ -8,7 +10,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::timeout};
 
 use crate::{
     Stage,
@@ -16,6 +18,8 @@ use crate::{
 };
 
 const PORT: u16 = 9446;
+/// Time limit for one attempt to connect to a service.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How the wrapper gets into the pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +137,9 @@ impl FunctionPod {
     pub async fn ready(&self) -> Pod {
         let pod = self.marked_ready().await;
         eventually("a service with an endpoint", async || {
-            TcpStream::connect(&self.address).await.is_ok()
+            // A packet that still went to a pod that is gone is answered by nobody.
+            let connect = timeout(CONNECT_TIMEOUT, TcpStream::connect(&self.address));
+            matches!(connect.await, Ok(Ok(_)))
         })
         .await;
         pod
@@ -199,7 +205,7 @@ impl FunctionPod {
         what: &str,
         wait: impl Future<Output = Result<Option<Pod>, kube::runtime::wait::Error>>,
     ) -> Pod {
-        match tokio::time::timeout(LIMIT, wait).await {
+        match timeout(LIMIT, wait).await {
             Ok(Ok(Some(pod))) => pod,
             Ok(outcome) => panic!("pod {} was to be {what}: {outcome:?}", self.name),
             Err(_) => {
