@@ -64,7 +64,6 @@ impl Origin {
             ("description", description),
             ("licenses", env!("CARGO_PKG_LICENSE")),
             ("revision", &self.revision),
-            ("source", env!("CARGO_PKG_REPOSITORY")),
             ("title", title),
             ("version", &self.version),
         ]
