@@ -3,6 +3,7 @@
 mod crds;
 mod dashboard;
 mod image;
+mod layers;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,8 @@ enum Chore {
     /// Build a container image, without a container tool.
     #[command(subcommand)]
     Image(Box<image::Image>),
+    /// Check that every library crate depends only on crates of lower floors.
+    Layers(layers::Layers),
     /// Build the wrapper as its image holds it, and print where it lies.
     Wrapper(image::WrapperProgram),
 }
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Chore::Crds(crds) => crds.run(),
         Chore::Dashboard(dashboard) => dashboard.run(),
         Chore::Image(image) => image.run(),
+        Chore::Layers(layers) => layers.run(),
         Chore::Wrapper(wrapper) => wrapper.run(),
     };
     let remedy = "check that the checkout is complete (git status) and its disk is not full (df)";
