@@ -1,7 +1,8 @@
-//! The caller: one connection, as a Porch server holds it.
+//! A caller with one connection, like that of a Porch server.
 //!
-//! Porch's gRPC writes a request as a whole. tonic's client needs two writes and a turn of its
-//! runtime in between, for which the server waits: its time, not ours. So this one speaks HTTP/2 itself.
+//! Porch's gRPC library sends a request in one write. tonic's client needs two writes with a turn
+//! of its runtime in between, and the server would wait for the second: the client's time, not the
+//! runner's. This client therefore uses HTTP/2 directly.
 
 use std::{
     net::SocketAddr,
@@ -19,15 +20,15 @@ use tokio::net::TcpStream;
 
 use crate::{functions::Function, line::Line, samples::Samples};
 
-/// The most that a list of the default limit needs.
+/// HTTP/2 window in bytes, large enough for a ResourceList of the default size limit.
 const WINDOW: u32 = 8 << 20;
 
 const PATH: &str = "/evaluator.FunctionEvaluator/EvaluateFunction";
 
-/// gRPC's own prefix of a message: a byte that says "not compressed", and the length in four.
+/// Length of gRPC's message prefix: one byte for "not compressed" and four bytes of length.
 const PREFIX: usize = 5;
 
-/// Evaluations of one function at one server. Clones share the connection.
+/// A client that evaluates one function on one server; clones share the connection.
 #[derive(Clone)]
 pub(crate) struct Client {
     connection: SendRequest<Bytes>,
@@ -75,7 +76,7 @@ impl Client {
             body.flow_control().release_capacity(piece.len())?;
             message.extend_from_slice(&piece);
         }
-        // What is refused has no body, and its headers are its trailers.
+        // A refused call has no body, and its headers are its trailers.
         let trailers = body.trailers().await?.unwrap_or(head.headers);
         let status = trailers.get("grpc-status").context("no gRPC status")?;
         ensure!(
@@ -101,19 +102,20 @@ impl Client {
         Ok(message.freeze())
     }
 
-    /// A line to the same server, for calls of the same function over one list.
+    /// Opens a line to the same server, for calls of the same function with one list.
     pub(crate) fn line(&self, list: &Bytes) -> Result<Line> {
         Line::open(self.address, PATH, self.message(list)?.to_vec())
     }
 
-    /// How long one evaluation takes.
+    /// Returns the duration of one evaluation.
     pub(crate) async fn time(&self, list: &Bytes) -> Result<Duration> {
         let started = Instant::now();
         self.evaluate(list).await?;
         Ok(started.elapsed())
     }
 
-    /// Keeps so many callers calling for a while; returns each call's time and calls a second.
+    /// Runs this many concurrent callers for a time; returns each call's duration and the calls per
+    /// second.
     pub(crate) async fn crowd(
         &self,
         list: &Bytes,

@@ -1,4 +1,4 @@
-//! The test bed's Kubernetes: a namespace of our own, and a runner whose functions run in its pods.
+//! The test bed's Kubernetes: an own namespace, and a runner whose functions run in its pods.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -22,10 +22,10 @@ use crate::{functions::Function, relay::Relay, runner::Runner};
 const PAUSE: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a runner logs when it knows the pods of the cluster.
+/// Log message of a runner that has the complete list of pods.
 const IN_STEP: &str = "in step with the cluster";
 
-/// How the wrapper gets into a pod.
+/// The way in which the wrapper gets into a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Injection {
     InitContainer,
@@ -33,7 +33,7 @@ pub(crate) enum Injection {
     ImageVolume,
 }
 
-/// A namespace on the test bed that goes with [`Cluster::leave`].
+/// A namespace on the test bed, deleted by [`Cluster::leave`].
 pub(crate) struct Cluster {
     bed: Testbed,
     client: Client,
@@ -46,7 +46,9 @@ pub(crate) struct Cluster {
 // === impl Cluster ===
 
 impl Cluster {
-    /// The test bed, if one is up, alone: whoever measures disturbs and is disturbed.
+    /// Takes exclusive use of the running test bed and creates a namespace.
+    ///
+    /// Exclusive, because tests on the same machine and measurements disturb each other.
     pub(crate) async fn join() -> Result<Self> {
         let bed = Testbed::running()?;
         let turn = bed.sole_turn()?;
@@ -90,7 +92,7 @@ impl Cluster {
         Api::all(self.client.clone())
             .create(&PostParams::default(), &fresh)
             .await?;
-        // Until the controller has made it, no pod is admitted.
+        // No pod is admitted until the controller has created the default service account.
         let accounts: Api<ServiceAccount> = self.api();
         let made = async {
             while !matches!(accounts.get_opt("default").await, Ok(Some(_))) {
@@ -102,7 +104,7 @@ impl Cluster {
             .context("the namespace gets no service account")
     }
 
-    /// Deletes the namespace and all that is in it.
+    /// Deletes the namespace and everything in it.
     pub(crate) async fn leave(self) -> Result<()> {
         Api::<Namespace>::all(self.client.clone())
             .delete(&self.namespace, &DeleteParams::default())
@@ -110,7 +112,9 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts a runner whose pods are made here, in the given way or the one it chooses by itself.
+    /// Starts a runner that creates pods in this namespace.
+    ///
+    /// Without `injection` the runner chooses the injection.
     pub(crate) fn runner(&self, injection: Option<Injection>) -> Result<Runner> {
         let kubeconfig: PathBuf = self.scratch.path().join("kubeconfig");
         let (wrapper, host) = (self.wrapper_image()?, self.host()?);
@@ -131,7 +135,7 @@ impl Cluster {
         })
     }
 
-    /// The image of a measured function.
+    /// Returns the image of a measured function.
     pub(crate) fn image(&self, function: Function) -> String {
         let name = match function {
             Function::Go => "set-namespace",
@@ -145,12 +149,13 @@ impl Cluster {
         self.bed.pinned_image("wrapper-server")
     }
 
-    /// This machine, as pods reach it.
+    /// Returns the address at which pods reach this machine.
     pub(crate) fn host(&self) -> Result<IpAddr> {
         Ok(addresses::NODE.parse()?)
     }
 
-    /// Requests, and other words, that the runners have sent to the API server.
+    /// Returns the number of TLS records that runners have sent to the API server: requests and
+    /// others.
     pub(crate) fn requests(&self) -> u64 {
         self.relay.sent()
     }
@@ -163,7 +168,7 @@ impl Cluster {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// Deletes every pod here and waits until all are gone.
+    /// Deletes every pod of the namespace and waits until all are gone.
     pub(crate) async fn without_pods(&self) -> Result<()> {
         let pods: Api<Pod> = self.api();
         let at_once = DeleteParams::default().grace_period(0);

@@ -1,4 +1,4 @@
-//! The floor: what a function costs when nothing but the kernel stands between it and its caller.
+//! The floor: the cost of a function if only the kernel is between it and its caller.
 
 use std::{
     io::Write,
@@ -13,10 +13,12 @@ use bytes::Bytes;
 
 use crate::functions;
 
-/// What fits into a pipe can be written before anyone reads.
+/// Capacity of a pipe in bytes; less than this can be written before anything is read.
 const PIPE_SIZE: usize = 64 << 10;
 
-/// Spawns, feeds, drains and waits. The standard library spawns by `posix_spawn` here.
+/// Starts a program, writes its input, reads its output and waits for its end.
+///
+/// The standard library uses `posix_spawn` here.
 pub(crate) fn run(program: &Path, input: &[u8]) -> Result<Vec<u8>> {
     let mut child = functions::command(program)
         .stdin(Stdio::piped())
@@ -33,7 +35,7 @@ pub(crate) fn run(program: &Path, input: &[u8]) -> Result<Vec<u8>> {
         thread::scope(|scope| {
             let feeder = scope.spawn(move || stdin.write_all(input));
             let output = child.wait_with_output();
-            // A function that does not read everything fails below.
+            // A function that does not read all of its input fails the check below.
             let _ = feeder.join();
             output
         })?
@@ -47,14 +49,14 @@ pub(crate) fn run(program: &Path, input: &[u8]) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// How long one run takes.
+/// Returns the duration of one run.
 pub(crate) fn time(program: &Path, input: &[u8]) -> Result<Duration> {
     let started = Instant::now();
     run(program, input)?;
     Ok(started.elapsed())
 }
 
-/// Runs a second that keep so many processes busy for a while.
+/// Returns the runs per second with `parallel` processes at a time.
 pub(crate) fn throughput(
     program: &Path,
     input: &Bytes,

@@ -1,5 +1,5 @@
-//! The functions that are measured: one in Go on kyaml, as most of the catalog's are, one in
-//! Python, and `cat`, which costs next to nothing itself.
+//! The measured functions: one in Go with kyaml, like most of the catalog's, one in Python, and
+//! `cat`, which itself costs next to nothing.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use runner_devtools::{go_build, root};
 use tempfile::TempDir;
 
-/// A function, and the image it stands for.
+/// A measured function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
     Go,
@@ -20,7 +20,7 @@ pub(crate) enum Function {
     Cat,
 }
 
-/// A directory of executables, removed at the end, with the runner's configuration for them.
+/// A directory of executables with the runner's configuration for them, removed at the end.
 pub(crate) struct Functions {
     directory: TempDir,
 }
@@ -70,14 +70,14 @@ impl Functions {
         self.directory.path().join("config.yaml")
     }
 
-    /// The same function that the tests run in pods.
+    /// Builds the function that the tests also run in pods.
     fn build_go(&self) -> Result<()> {
         let source = root().join("tests/images/set-namespace");
         go_build(&source, &self.path(Function::Go), ".")
     }
 
     fn write_python(&self) -> Result<()> {
-        // What is called python3 may be a script that looks for the real one: not to be measured.
+        // `python3` may be a script that looks for the interpreter, which must not be measured.
         let found = Command::new("python3")
             .args(["-c", "import sys; print(sys.executable)"])
             .output()
@@ -91,8 +91,9 @@ impl Functions {
     }
 }
 
-/// A command as everything that is measured starts. All have one environment, for it is work: with
-/// `LANG` in it, `cat` reads a dozen files before it begins.
+/// Returns a command with the environment that all measured programs share.
+///
+/// The environment affects the cost: with `LANG` set, `cat` reads a dozen files before it starts.
 pub(crate) fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", "/usr/bin:/bin");

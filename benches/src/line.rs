@@ -1,8 +1,9 @@
-//! The caller of single calls: a connection of its own, and as little work as can be.
+//! A caller for single calls, with its own connection and as little work as possible.
 //!
-//! What a caller does between a function's end and its own next call counts as the runner's, and an
-//! HTTP/2 library whose code a function has driven from the caches does a tenth of a millisecond of
-//! it. This caller writes its frames as bytes and reads of the answer's what it must.
+//! The work of a caller between the end of a function and its own next call is measured as the
+//! runner's. An HTTP/2 library takes 0.1 ms for it after a function has evicted the library's code
+//! from the caches. This caller therefore writes its frames as bytes and parses only the necessary
+//! parts of the response.
 
 use std::{
     io::{Read, Write},
@@ -12,13 +13,13 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// How every connection begins.
+/// First bytes of every HTTP/2 connection.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Of a frame: three bytes of length, type, flags, four bytes of stream.
+/// Length of a frame header: three bytes of length, type, flags, four bytes of stream.
 const HEADER: usize = 9;
 
-/// No frame is longer unless the other side allows it.
+/// Maximum length of a frame in bytes unless the peer allows more.
 const MAX_FRAME: usize = 16 << 10;
 
 const DATA: u8 = 0;
@@ -31,12 +32,12 @@ const END_STREAM: u8 = 1;
 const ACK: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// Calls of one function at one server, one after the other.
+/// A connection for consecutive calls of one function on one server.
 pub(crate) struct Line {
     connection: TcpStream,
-    /// The headers of every call.
+    /// Encoded headers of every call.
     head: Vec<u8>,
-    /// The message of every call.
+    /// Message of every call, with the gRPC prefix.
     message: Vec<u8>,
     next_stream: u32,
     received: Vec<u8>,
@@ -45,13 +46,13 @@ pub(crate) struct Line {
 // === impl Line ===
 
 impl Line {
-    /// A line for calls that all send this message, with its prefix.
+    /// Opens a line whose calls all send `message`, which includes the gRPC prefix.
     pub(crate) fn open(address: SocketAddr, path: &str, message: Vec<u8>) -> Result<Self> {
         let mut connection = TcpStream::connect(address).context("cannot reach the server")?;
         connection.set_nodelay(true)?;
         let mut hello = PREFACE.to_vec();
         frame(&mut hello, SETTINGS, 0, 0, &[]);
-        // Nobody waits for leave to send all the answers there will be.
+        // Large enough for all responses, so that the server never waits for window updates.
         let window = (1_u32 << 31) - (1 << 16);
         frame(&mut hello, WINDOW_UPDATE, 0, 0, &window.to_be_bytes());
         connection.write_all(&hello)?;
@@ -64,7 +65,7 @@ impl Line {
         })
     }
 
-    /// How long one call takes.
+    /// Returns the duration of one call.
     pub(crate) fn time(&mut self) -> Result<Duration> {
         let started = Instant::now();
         let stream = self.next_stream;
@@ -80,12 +81,12 @@ impl Line {
         self.connection.write_all(&request)?;
         let answered = self.answer(stream)?;
         let time = started.elapsed();
-        // What is refused has no body.
+        // A refused call has no body.
         ensure!(answered > 0, "the evaluation fails");
         Ok(time)
     }
 
-    /// Waits for the end of an answer; how long its body is.
+    /// Waits for the end of a response and returns the length of its body.
     fn answer(&mut self, stream: u32) -> Result<usize> {
         let mut body = 0;
         loop {
@@ -141,7 +142,7 @@ fn frame(into: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, content: &[u8]) {
     into.extend_from_slice(content);
 }
 
-/// A call's headers, each spelled out but the two that have a number.
+/// Encodes the headers of a call: two by their number in HPACK's static table, the others as text.
 fn head(authority: &str, path: &str) -> Result<Vec<u8>> {
     const POST: u8 = 0x83;
     const HTTP: u8 = 0x86;

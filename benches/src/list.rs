@@ -1,4 +1,4 @@
-//! The resource lists that functions are measured with: Deployments, about half a kilobyte each.
+//! The ResourceLists of the measurements: Deployments of about half a kilobyte each.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ functionConfig:
 items:
 ";
 
-/// A list of so many Deployments.
+/// Returns a list of `count` Deployments.
 pub(crate) fn of_items(count: usize) -> Bytes {
     let mut list = String::from(HEAD);
     for number in 0..count {
@@ -25,7 +25,7 @@ pub(crate) fn of_items(count: usize) -> Bytes {
     list.into()
 }
 
-/// A list of about so many bytes, never more.
+/// Returns a list of at most `size` bytes, and nearly as many.
 pub(crate) fn of_bytes(size: usize) -> Bytes {
     let mut list = String::with_capacity(size);
     list.push_str(HEAD);

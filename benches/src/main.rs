@@ -1,5 +1,5 @@
-//! Measures the runner against the floor: the raw cost of the same functions on the same machine,
-//! in the same run.
+//! Measures the runner against the floor: the cost of the same functions without the runner, on the
+//! same machine and in the same run.
 //!
 //! ```text
 //! rows ─→ floor                    (spawn, feed, drain, wait)
@@ -7,8 +7,8 @@
 //!      └→ cluster ─→ runner ─→ pod (on the test bed)              ─→ table
 //! ```
 //!
-//! Absolute figures drift with the machine; floor and ours are measured in turns, in small rounds,
-//! so that the drift hits both and their ratio holds.
+//! Absolute figures drift with the machine. Floor and runner are measured in turns, in small
+//! rounds, so that the drift affects both and their ratio stays valid.
 
 mod client;
 mod cluster;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<()> {
-    // One provider for everything that speaks TLS.
+    // One crypto provider for all TLS connections of the process.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let functions = Functions::prepare()?;
     let mut table = Table::default();

@@ -1,20 +1,20 @@
-//! A process's memory, as the kernel counts it.
+//! The memory of a process, as the kernel reports it.
 
 use std::fs;
 
 use anyhow::{Context, Result};
 
-/// What is resident now, in bytes.
+/// Returns the resident memory in bytes.
 pub(crate) fn resident(pid: u32) -> Result<u64> {
     field(pid, "VmRSS:")
 }
 
-/// The most that was resident since the last [`forget_peak`].
+/// Returns the peak of resident memory since the last [`forget_peak`], in bytes.
 pub(crate) fn peak(pid: u32) -> Result<u64> {
     field(pid, "VmHWM:")
 }
 
-/// Starts counting the peak anew.
+/// Resets the peak.
 pub(crate) fn forget_peak(pid: u32) -> Result<()> {
     fs::write(format!("/proc/{pid}/clear_refs"), "5").context("cannot reset the peak")
 }

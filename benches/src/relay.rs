@@ -1,4 +1,4 @@
-//! A way to the API server that counts what is sent on it.
+//! A TCP relay to the API server that counts the messages of clients.
 
 use std::{
     io::{self, Read, Write},
@@ -12,8 +12,9 @@ use std::{
 
 use anyhow::Result;
 
-/// Passes connections on as they are. A request of HTTP/1.1 over TLS is at least one message of
-/// its sender; watches that only listen send none.
+/// A relay that forwards connections unchanged and counts the messages of clients.
+///
+/// An HTTP/1.1 request over TLS is at least one message; an open watch sends none.
 pub(crate) struct Relay {
     address: SocketAddr,
     sent: Arc<AtomicU64>,
@@ -22,7 +23,7 @@ pub(crate) struct Relay {
 // === impl Relay ===
 
 impl Relay {
-    /// Relays to an address for as long as this program runs.
+    /// Starts a relay to an address, which runs until the program ends.
     pub(crate) fn to(server: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let relay = Self {
@@ -42,7 +43,7 @@ impl Relay {
         self.address
     }
 
-    /// How many messages clients have sent.
+    /// Returns the number of messages that clients have sent.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
     }
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_send_is_counted_and_what_they_hear_is_not() {
+    fn counts_messages_of_clients_but_not_of_the_server() {
         let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let relay = Relay::to(server.local_addr().unwrap()).unwrap();
         let mut client = TcpStream::connect(relay.address()).unwrap();

@@ -1,5 +1,6 @@
-//! What is measured: a module for each group of rows. Another way of running functions joins as
-//! another server whose clients the same groups are given.
+//! The measurements, with a module for each group of rows.
+//!
+//! Another runtime can be added as another server; the same groups then measure clients of it.
 
 mod large;
 mod latency;
@@ -18,31 +19,31 @@ use crate::{
     runner::Runner, table::Table,
 };
 
-/// How much of everything.
+/// The numbers of rounds and calls in a run.
 #[derive(Clone, Copy, Debug)]
 struct Effort {
-    /// Runners that are started one after the other to share the turns: what a call takes differs
-    /// a little from one process of them to the next.
+    /// Number of runners that are started one after the other and share the turns, because the
+    /// duration of a call differs a little between processes.
     runners: usize,
-    /// Turns of floor and ours.
+    /// Number of turns of floor and runner.
     rounds: usize,
-    /// Calls in each turn.
+    /// Number of calls in each turn.
     calls: usize,
-    /// Turns of floor and ours under load, and with large lists.
+    /// Number of turns of floor and runner under load and with large lists.
     long_rounds: usize,
-    /// How long each turn under load takes.
+    /// Duration of each turn under load.
     span: Duration,
-    /// Calls before memory is looked at again.
+    /// Number of calls before memory is measured again.
     many_calls: usize,
 }
 
-/// The exec runtime with processes that wait for their call, and without.
+/// Two runners with the exec runtime: one with standbys, one without.
 struct Runners {
     standby: Runner,
     plain: Runner,
 }
 
-/// A function at both runners.
+/// A function and its clients on both runners.
 struct Measured<'a> {
     function: Function,
     functions: &'a Functions,
@@ -76,7 +77,7 @@ impl Effort {
     }
 }
 
-/// Measures every row that is asked for.
+/// Measures every selected row.
 pub(crate) async fn measure(
     options: &Options,
     functions: &Functions,
@@ -102,7 +103,7 @@ pub(crate) async fn measure(
     Ok(())
 }
 
-/// Every function by the exec runtime.
+/// Measures every function in the exec runtime.
 async fn exec(
     effort: Effort,
     wanted: impl Fn(&str) -> bool,
@@ -157,7 +158,7 @@ impl Runners {
 // === impl Measured ===
 
 impl Measured<'_> {
-    /// What is measured must be the same thing.
+    /// Checks that floor and runners return the same output.
     async fn agrees(&self) -> Result<()> {
         let list = list::of_items(3);
         let raw = floor::run(&self.functions.path(self.function), &list)?;

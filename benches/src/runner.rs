@@ -1,4 +1,4 @@
-//! The real runner, started for a measurement and ended after it.
+//! Starts the real runner for a measurement and stops it afterwards.
 
 use std::{
     io::{BufRead, BufReader},
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::functions::{self, Functions};
 
-/// What a runner logs when it listens, with its address.
+/// Log message of a runner that listens; its event has the address.
 const SERVING: &str = "serving";
 
 /// A runner on loopback.
@@ -25,7 +25,7 @@ pub(crate) struct Runner {
 // === impl Runner ===
 
 impl Runner {
-    /// Starts one that keeps so many processes ready for each function.
+    /// Starts a runner that keeps this number of standbys for each function.
     pub(crate) fn start(functions: &Functions, standby: usize) -> Result<Self> {
         Self::run(SERVING, |command| {
             command
@@ -38,7 +38,7 @@ impl Runner {
         })
     }
 
-    /// Starts one with what a caller adds to its command, and waits until it says that it is ready.
+    /// Starts a runner with additional arguments and waits for the log message `ready`.
     pub(crate) fn run(
         ready: &str,
         with: impl FnOnce(&mut Command) -> &mut Command,
@@ -56,14 +56,14 @@ impl Runner {
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
         let log = child.stderr.take().context("the runner has no log")?;
-        // Owned before anything can fail: dropping it ends the process.
+        // Created before anything can fail, because dropping this value ends the process.
         let mut runner = Self {
             child,
             address: SocketAddr::from(([0; 4], 0)),
         };
         let mut lines = BufReader::new(log).lines();
         runner.address = address(&mut lines, ready)?;
-        // Whoever writes to a full pipe waits.
+        // Reads the log to the end, because the runner would block on a full pipe.
         thread::spawn(move || lines.for_each(drop));
         Ok(runner)
     }
@@ -78,7 +78,7 @@ impl Runner {
 }
 
 impl Drop for Runner {
-    /// The second signal ends it at once, with its functions.
+    /// Stops the runner and its functions at once, by a second signal.
     fn drop(&mut self) {
         for signal in [Signal::TERM, Signal::INT] {
             let _ = kill_process(Pid::from_child(&self.child), signal);
@@ -87,7 +87,7 @@ impl Drop for Runner {
     }
 }
 
-/// The one that was built beside this program.
+/// Returns the path of the runner that was built beside this program.
 fn binary() -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name("function-runner");
     if !path.is_file() {
@@ -96,7 +96,7 @@ fn binary() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Reads the log until that message; the address it told on the way.
+/// Reads the log until the message `ready` and returns the address from it.
 fn address(
     lines: &mut impl Iterator<Item = std::io::Result<String>>,
     ready: &str,

@@ -1,8 +1,8 @@
-//! Times of single calls.
+//! Durations of single calls.
 
 use std::time::Duration;
 
-/// A bag of times.
+/// A set of durations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples(Vec<Duration>);
 
@@ -17,7 +17,7 @@ impl Samples {
         self.0.len()
     }
 
-    /// The time that so many percent do not exceed; zero if there are none.
+    /// Returns the duration that `percent` % of the samples do not exceed, or zero without samples.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();

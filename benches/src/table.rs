@@ -1,33 +1,33 @@
-//! Floor, ours, ratio and goal side by side.
+//! A table of floor, measured value, ratio and goal.
 
 use std::{fmt, time::Duration};
 
-/// Something measured.
+/// A measured value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Quantity {
     Time(Duration),
-    /// Calls a second.
+    /// Calls per second.
     Rate(f64),
     Bytes(u64),
     Count(u64),
 }
 
-/// What is good enough.
+/// The condition that a measured value has to meet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
-    /// Ours is at most so many times the floor.
+    /// The value is at most this multiple of the floor.
     AtMost(f64),
-    /// Ours is at least so many times the floor.
+    /// The value is at least this multiple of the floor.
     AtLeast(f64),
-    /// Ours is at most the floor and this.
+    /// The value is at most this much over the floor.
     Over(Duration),
-    /// Ours is at most so many bytes, whatever the floor.
+    /// The value is at most this number of bytes, independent of the floor.
     Limit(u64),
-    /// Ours takes at most this, whatever the floor.
+    /// The value is at most this duration, independent of the floor.
     Within(Duration),
-    /// There is none of ours.
+    /// The value is zero.
     None,
-    /// Worth knowing.
+    /// No condition: the value is only reported.
     Known,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Row {
     pub(crate) goal: Goal,
 }
 
-/// All of them.
+/// The rows measured so far.
 #[derive(Default)]
 pub(crate) struct Table {
     rows: Vec<Row>,
@@ -79,7 +79,7 @@ impl fmt::Display for Quantity {
 // === impl Row ===
 
 impl Row {
-    /// So many bytes, whatever the floor.
+    /// Returns a row with a limit in bytes and without a floor.
     pub(crate) fn limited(name: impl Into<String>, bytes: u64, limit: u64) -> Self {
         Self {
             name: name.into(),
@@ -94,7 +94,7 @@ impl Row {
         (floor > 0.0).then(|| self.ours.number() / floor)
     }
 
-    /// Whether the goal is reached; none where there is no goal.
+    /// Returns whether the goal is reached, or `None` if there is no goal.
     fn reached(&self) -> Option<bool> {
         Some(match self.goal {
             Goal::AtMost(most) => self.ratio()? <= most,
@@ -150,7 +150,7 @@ impl fmt::Display for Row {
 // === impl Table ===
 
 impl Table {
-    /// Adds a row and prints it at once: a run takes minutes.
+    /// Adds a row and prints it at once, because a run takes minutes.
     pub(crate) fn push(&mut self, row: Row) {
         if self.rows.is_empty() {
             let (floor, ours, ratio) = ("floor", "ours", "ratio");
@@ -160,7 +160,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// How many goals are missed.
+    /// Returns the number of missed goals.
     pub(crate) fn misses(&self) -> usize {
         let missed = self.rows.iter().filter(|row| row.reached() == Some(false));
         missed.count()
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn goals_are_judged_both_ways() {
+    fn decides_whether_a_goal_is_reached() {
         for (row, reached) in [
             (row(10, 5, Goal::AtMost(0.5)), Some(true)),
             (row(10, 6, Goal::AtMost(0.5)), Some(false)),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_is_counted_and_shown() {
+    fn counts_and_shows_a_missed_goal() {
         let missed = row(10, 6, Goal::AtMost(0.5));
         let text = missed.to_string();
         for part in ["10.00 ms", "6.00 ms", "0.60 ×", "≤ 0.50 ×", "MISS"] {

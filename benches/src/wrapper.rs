@@ -1,4 +1,4 @@
-//! The real wrapper, started for a measurement and ended after it.
+//! Starts the real wrapper for a measurement and stops it afterwards.
 
 use std::{
     io::ErrorKind,
@@ -13,7 +13,7 @@ use runner_devtools::{failure, static_triple, target_directory};
 
 use crate::functions;
 
-/// It listens within milliseconds.
+/// Time limit for the wrapper's start, which takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// A wrapper around one program, outside a pod.
@@ -26,7 +26,7 @@ pub(crate) struct Wrapper {
 // === impl Wrapper ===
 
 impl Wrapper {
-    /// Starts it as a pod does, on a free port, and waits until it takes connections.
+    /// Starts the wrapper as a pod does, on a free port, and waits until it accepts connections.
     pub(crate) fn start(program: &Path) -> Result<Self> {
         let address = free_address()?;
         let binary = Self::program()?;
@@ -39,13 +39,13 @@ impl Wrapper {
             .stderr(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
-        // Owned before anything can fail: dropping it ends the process.
+        // Created before anything can fail, because dropping this value ends the process.
         let mut wrapper = Self {
             child,
             address,
             listened: Duration::ZERO,
         };
-        // Asks without a pause: it is milliseconds that are measured.
+        // Tries without pauses, because the result is milliseconds.
         loop {
             match TcpStream::connect(address) {
                 Ok(_) => break,
@@ -58,7 +58,7 @@ impl Wrapper {
         Ok(wrapper)
     }
 
-    /// As it is shipped: static, and built for size.
+    /// Returns the path of the wrapper as it is shipped: static and built for size.
     pub(crate) fn program() -> Result<PathBuf> {
         let path = target_directory()
             .join("image")
@@ -81,7 +81,7 @@ impl Wrapper {
         self.child.id()
     }
 
-    /// How long after its start it took the first connection.
+    /// Returns the time from the start to the first accepted connection.
     pub(crate) fn listened_after(&self) -> Duration {
         self.listened
     }

@@ -1,6 +1,7 @@
-//! Leaves the unwind tables out of the static binary. Release profiles abort on panic, so nobody
-//! reads them, and those of the standard library cannot be turned off by a flag: a tenth of the
-//! binary.
+//! Removes the unwind tables from the static binary.
+//!
+//! Release profiles abort on panic, so the tables are never read. Those of the standard library
+//! cannot be turned off by a flag and are a tenth of the binary.
 
 use std::env;
 

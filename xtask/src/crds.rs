@@ -1,4 +1,4 @@
-//! `cargo xtask crds`: the definitions of our objects, written from their types.
+//! `cargo xtask crds`: writes the custom resource definitions, generated from their Rust types.
 
 use std::fs;
 

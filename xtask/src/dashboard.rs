@@ -1,6 +1,6 @@
-//! `cargo xtask dashboard`: the Grafana dashboard, written from the panels below.
+//! `cargo xtask dashboard`: writes the Grafana dashboard, generated from the panels below.
 //!
-//! Every metric that docs/metrics.md lists is on it, and no other: a test compares the two.
+//! The dashboard shows exactly the metrics that docs/metrics.md lists; a test compares the two.
 
 mod panels;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use panels::{Panel, Row};
 
 const FILE: &str = "deploy/observability/dashboard.json";
-/// Of Grafana's grid.
+/// Number of columns in Grafana's grid.
 const COLUMNS: usize = 24;
 const PANELS_A_ROW: usize = 3;
 const HEIGHT: usize = 8;

@@ -1,4 +1,4 @@
-//! `cargo xtask image …`: builds container images, as a directory or in a registry.
+//! `cargo xtask image …`: builds container images into a directory or a registry.
 
 mod binary;
 mod compiler;
@@ -19,10 +19,12 @@ use runner_image::Index;
 use binary::{Architecture, DEVELOPMENT, Program, Source};
 use origin::Origin;
 
-/// Latency before size.
+/// Cargo profile of the runner, which favours latency over size.
 const RUNNER_PROFILE: &str = "release";
 
-/// The wrapper sits in every function pod: small before everything but latency.
+/// The wrapper program.
+///
+/// It is in every function pod, so its profile favours small size over everything but latency.
 const WRAPPER: Source<'_> = Source {
     name: "wrapper-server",
     profile: "tiny",
@@ -164,7 +166,7 @@ impl Destination {
         self.publish(wrapper::TITLE, &["wrapper-server"], &index, origin)
     }
 
-    /// Writes the image, and beside it what it is made of.
+    /// Writes the image and, beside it, its bill of materials (SBOM).
     fn publish(
         &self,
         name: &str,

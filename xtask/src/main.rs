@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask --help`.
+//! Development tasks of the project; see `cargo xtask --help`.
 
 mod crds;
 mod dashboard;

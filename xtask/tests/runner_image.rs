@@ -1,4 +1,4 @@
-//! The runner's image, written by the real command and read by others' tools.
+//! Builds the runner's image with `cargo xtask` and reads it with skopeo and tar.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -11,7 +11,7 @@ use std::{
 use runner_test_registry::DockerRegistry;
 use serde_json::Value;
 
-/// The header of a static program for a machine, and nothing else.
+/// Returns only the ELF header of a static program for a machine.
 fn program(machine: u8) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
@@ -31,7 +31,7 @@ fn binaries() -> tempfile::TempDir {
     directory
 }
 
-/// Packs the programs into a layout; returns the digest of what was made.
+/// Packs the programs into a layout and returns the digest of the index.
 fn pack(binaries: &Path, out: &Path, more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .args(["image", "runner", "--binaries"])
@@ -60,7 +60,7 @@ fn skopeo(arguments: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn it_offers_what_deployments_name() {
+fn has_the_user_entrypoint_and_files_that_deployments_use() {
     let (programs, out) = (binaries(), tempfile::tempdir().unwrap());
     let layout = out.path().join("layout");
     pack(programs.path(), &layout, &[]);
@@ -98,7 +98,7 @@ fn it_offers_what_deployments_name() {
 }
 
 #[test]
-fn two_runs_write_the_same_bytes() {
+fn writes_the_same_bytes_twice() {
     let (programs, out) = (binaries(), tempfile::tempdir().unwrap());
     let (one, two) = (out.path().join("one"), out.path().join("two"));
     let digest = |layout: &Path| pack(programs.path(), layout, &[]);
@@ -108,7 +108,7 @@ fn two_runs_write_the_same_bytes() {
 }
 
 #[test]
-fn a_registry_knows_what_it_is_made_of() {
+fn pushes_the_sbom_as_an_attachment_of_the_image() {
     let (programs, out) = (binaries(), tempfile::tempdir().unwrap());
     let server = DockerRegistry::start();
     let repository = format!("{}/tools/function-runner", server.host());

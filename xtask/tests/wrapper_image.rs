@@ -1,4 +1,4 @@
-//! The wrapper's image, written and pushed by the real command and read by others' tools.
+//! Builds and pushes the wrapper's image with `cargo xtask` and reads it with skopeo.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -12,7 +12,7 @@ use runner_registry::{Keychain, Options, Registry};
 use runner_test_registry::DockerRegistry;
 use serde_json::Value;
 
-/// The header of a static program for a machine, and nothing else.
+/// Returns only the ELF header of a static program for a machine.
 fn program(machine: u8) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
@@ -57,7 +57,7 @@ fn skopeo(arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn others_can_read_the_layout() {
+fn writes_a_layout_that_skopeo_reads() {
     let (programs, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     binaries(programs.path());
     let (programs, directory) = (
@@ -90,7 +90,7 @@ fn others_can_read_the_layout() {
 }
 
 #[test]
-fn two_runs_write_the_same_bytes() {
+fn writes_the_same_bytes_twice() {
     let (programs, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     binaries(programs.path());
     let programs = programs.path().to_str().unwrap();
@@ -104,7 +104,7 @@ fn two_runs_write_the_same_bytes() {
 }
 
 #[test]
-fn a_registry_takes_it() {
+fn pushes_to_a_registry() {
     let (programs, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     binaries(programs.path());
     let server = DockerRegistry::start();

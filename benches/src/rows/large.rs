@@ -1,4 +1,4 @@
-//! Lists of 5 MB.
+//! Measures lists of 5 MB.
 
 use anyhow::Result;
 
@@ -11,10 +11,10 @@ use crate::{
     table::{Goal, Quantity, Row, Table},
 };
 
-/// With what functions add to it, it stays below the default limit.
+/// Size of a list in bytes; with the additions of functions it stays below the default limit.
 pub(super) const LARGE: usize = 5_000_000;
 
-/// Short calls need more of them.
+/// Number of calls in a round of functions that are quick with large lists.
 const CALLS_OF_QUICK_FUNCTIONS: usize = 10;
 
 pub(super) async fn measure(
@@ -43,7 +43,7 @@ pub(super) async fn measure(
         ours: Quantity::Time(ours.median()),
         goal: match measured.function {
             Function::Go => Goal::AtMost(1.15),
-            // Moving the bytes over the wire takes longer than such a function does.
+            // Transferring the bytes takes longer than such a function runs.
             Function::Python | Function::Cat => Goal::Known,
         },
     });

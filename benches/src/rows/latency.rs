@@ -1,4 +1,4 @@
-//! One caller: how long a call takes.
+//! Measures the duration of a call with a single caller.
 
 use std::time::Duration;
 
@@ -15,20 +15,21 @@ use crate::{
     table::{Goal, Quantity, Row, Table},
 };
 
-/// A pipeline's calls come about this far apart.
+/// Pause between two calls, about that of a pipeline.
 pub(super) const APART: Duration = Duration::from_millis(20);
 
-/// The most that standby off may cost over the floor.
+/// Goal for the cost over the floor without standby.
 const OVER_FLOOR: Duration = Duration::from_micros(400);
 
-/// The most that a trivial function may cost over the floor.
+/// Goal for the cost of a trivial function over the floor.
 const OWN_COST: Duration = Duration::from_micros(500);
 
-/// Calls that follow each other closely take little time, and the difference to the floor that a goal
-/// is about is small: so many times the turns.
+/// Factor for the number of rounds of back-to-back calls.
+///
+/// Such calls take little time, and their goal is about a small difference to the floor.
 const CLOSER: usize = 4;
 
-/// Times of the floor and of some clients at one pace, measured in turns.
+/// Durations of the floor and of some clients with the same pause, measured in turns.
 pub(super) struct Turns<const CLIENTS: usize> {
     pub(super) floor: Samples,
     pub(super) ours: [Samples; CLIENTS],
@@ -78,13 +79,13 @@ pub(super) async fn measure(
     let [standby_apart, plain_apart] = &apart.ours;
     let [standby, plain] = &back_to_back.ours;
     let off = "1 item, standby off, back to back";
-    // What we add is lost in the noise of a function that takes long to start.
+    // The runner's cost is lost in the noise of a function that takes long to start.
     let off_goal = match function {
         Function::Python => Goal::Known,
         Function::Go | Function::Cat => Goal::Over(OVER_FLOOR),
     };
     if function == Function::Cat {
-        // Its own cost is none: what is over the floor is ours.
+        // `cat` itself costs nothing, so everything over the floor is the runner's cost.
         push(off, &back_to_back.floor, plain, Goal::Over(OWN_COST));
         push(
             "1 item, standby, 20 ms apart",
@@ -146,10 +147,10 @@ impl<const CLIENTS: usize> Turns<CLIENTS> {
         let lines: Result<Vec<_>> = clients.iter().map(|client| client.line(list)).collect();
         let mut lines = lines?;
         for round in 0..effort.rounds {
-            // The floor's turn comes first or last, and the last client's last or first, so that
-            // both follow the same.
+            // The floor is first or last, and the last client last or first, in alternation, so
+            // that both follow the same predecessors.
             for turn in 0..=CLIENTS {
-                // Other connections have pings to answer.
+                // Lets the tasks of other connections answer pings.
                 tokio::task::yield_now().await;
                 let whose = if round % 2 == 0 { turn } else { CLIENTS - turn };
                 for call in 0..=effort.calls {
@@ -158,7 +159,7 @@ impl<const CLIENTS: usize> Turns<CLIENTS> {
                         None => (&mut self.floor, floor::time(&program, list)?),
                         Some(it) => (&mut self.ours[it], lines[it].time()?),
                     };
-                    // The first pays for what the turn before has left behind.
+                    // The first call of a turn is affected by the previous turn and does not count.
                     if call > 0 {
                         samples.push(time);
                     }
@@ -169,7 +170,7 @@ impl<const CLIENTS: usize> Turns<CLIENTS> {
     }
 }
 
-/// A timer of no time at all still takes until the clock's next tick.
+/// Sleeps, unless the pause is zero: a timer of zero would still take until the clock's next tick.
 async fn rest(pause: Duration) {
     if !pause.is_zero() {
         tokio::time::sleep(pause).await;

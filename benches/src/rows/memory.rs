@@ -1,4 +1,6 @@
-//! What the runner itself holds. Functions are other processes: `cat` shows it as well as any.
+//! Measures the memory of the runner itself.
+//!
+//! Functions are separate processes, so `cat` is sufficient.
 
 use anyhow::Result;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -14,7 +16,7 @@ use crate::{
 
 const CALLERS: usize = 16;
 
-/// One on its way in, one on its way out.
+/// Goal for the number of copies of a list: one for the request, one for the response.
 const COPIES: f64 = 2.0;
 
 pub(super) async fn measure(
@@ -55,15 +57,16 @@ pub(super) async fn many_calls(client: &Client, effort: Effort) -> Result<()> {
         .await
 }
 
-/// What a server that was at rest needs more at most while it evaluates one large list, in copies of
-/// that: the longer of what goes in and what comes out.
+/// Measures the additional peak memory of an idle server for one large list.
+///
+/// The unit is the larger one of request and response.
 pub(super) async fn peak_of(
     server: &str,
     pid: u32,
     client: &Client,
     function: Function,
 ) -> Result<Row> {
-    // Large enough to take every path that the large one takes.
+    // Large enough to take the same code paths as the large list.
     client.evaluate(&list::of_items(250)).await?;
     memory::forget_peak(pid)?;
     let before = memory::resident(pid)?;

@@ -1,4 +1,4 @@
-//! Functions in pods: warm calls through runner and wrapper, and the first call of a function.
+//! Measures functions in pods: warm calls through runner and wrapper, and first calls.
 
 use std::time::{Duration, Instant};
 
@@ -23,20 +23,22 @@ use crate::{
     table::{Goal, Quantity, Row, Table},
 };
 
-/// The most that a trivial function may cost over the floor, through runner and wrapper.
+/// Goal for the cost of a trivial function over the floor, through runner and wrapper.
 const OWN_COST: Duration = Duration::from_micros(800);
 
-/// The most that a first call may take after the container's process has started.
+/// Goal for the duration of a first call after the container's process has started.
 const AFTER_PROCESS: Duration = Duration::from_millis(200);
 
-/// The kubelet looks around so often, and only then sees that an init container has ended or a pod is
-/// gone. Whoever starts when a pod has gone starts with such a round; pauses spread both over it.
+/// Interval at which the kubelet notices that an init container has ended or a pod is gone.
+///
+/// A measurement that starts when a pod has gone would always start with such an interval; pauses
+/// spread floor and runner evenly over it.
 const KUBELET_ROUND: Duration = Duration::from_secs(1);
 
-/// How long a pod of the floor may take.
+/// Time limit for a pod of the floor.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Where the wrapper lies in a pod.
+/// Directory of the wrapper in a pod.
 const TOOLS: &str = "/wrapper-server-tools";
 
 pub(super) async fn measure(
@@ -157,13 +159,14 @@ async fn cold(cluster: &Cluster, effort: Effort, table: &mut Table) -> Result<()
     Ok(())
 }
 
-/// Spreads the rounds evenly over the rounds of the kubelet.
+/// Returns the pause of a round, which spreads the rounds evenly over the kubelet's interval.
 fn pause(round: usize, effort: Effort) -> Duration {
     KUBELET_ROUND.mul_f64(round as f64 / effort.rounds as f64)
 }
 
-/// A runner that has never seen the function, asked for it: everything is new but the image, which
-/// the node has.
+/// Returns the duration of the first call of a new runner.
+///
+/// Everything is new except the image, which the node already has.
 async fn first_call(
     cluster: &Cluster,
     injection: Option<Injection>,
@@ -175,7 +178,7 @@ async fn first_call(
     client.time(&list::of_items(1)).await
 }
 
-/// How long after a pod's creation the process of its container runs: until it calls us.
+/// Returns the time from a pod's creation until its process connects to this program.
 async fn process_starts(
     cluster: &Cluster,
     injection: Injection,
@@ -194,7 +197,7 @@ async fn process_starts(
     Ok(started.elapsed())
 }
 
-/// A pod like the runner's, denied what that is denied, whose process does nothing but call.
+/// Returns a pod with the restrictions of the runner's pods, whose process only connects to `port`.
 fn caller(cluster: &Cluster, injection: Injection, port: u16) -> Result<Value> {
     let wrapper = cluster.wrapper_image()?;
     let host = cluster.host()?.to_string();

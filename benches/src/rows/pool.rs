@@ -1,5 +1,5 @@
-//! How long the pool takes to decide, with 1,000 functions of 10 pods each: the slowest in a hundred
-//! of every event of a mixed load.
+//! Measures the duration of the pool's decisions (99th percentile) with 1,000 functions of 10 pods
+//! each, over all events of a mixed load.
 
 use std::{sync::Arc, time::Duration, time::Instant};
 
@@ -18,7 +18,7 @@ use crate::{
 const FUNCTIONS: usize = 1_000;
 const PODS: usize = 10;
 
-/// Evaluations that run at once: most pods have one.
+/// Number of concurrent evaluations; most pods have one.
 const RUNNING: usize = 8_000;
 
 const DECISIONS: usize = 1_000_000;
@@ -93,11 +93,11 @@ impl Load {
         })
     }
 
-    /// One event; how long the pool took to decide.
+    /// Passes one event to the pool and returns the duration of its decision.
     fn step(&mut self) -> Duration {
         self.next += 1;
         self.now = self.now + Duration::from_micros(50);
-        // A fixed walk over functions that looks random to caches.
+        // A fixed sequence of functions that looks random to caches.
         let draw = usize::try_from(self.next.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20);
         let draw = draw.unwrap_or_default();
         let event = if self.running.len() >= RUNNING {

@@ -1,4 +1,4 @@
-//! Many callers: how many calls a second, and how long the unlucky ones wait.
+//! Measures calls per second and the slowest calls with many callers.
 
 use std::{thread::available_parallelism, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
 
 const CALLERS: usize = 64;
 
-/// `way` is part of the rows' names.
+/// Measures throughput; `way` is a prefix of the rows' names.
 pub(super) async fn measure(
     measured: &Measured<'_>,
     way: &str,
@@ -30,15 +30,16 @@ pub(super) async fn measure(
         raw += floor::throughput(&program, &list, cores, effort.span)?;
         let (samples, rate) = measured.standby.crowd(&list, CALLERS, effort.span).await?;
         ours += rate;
-        // Nobody waits longer than another if all are served in order. What a turn's slowest calls
-        // take is held against its own rate: the machine may have been slower in another.
+        // If calls are served in order, all wait equally long. The slowest calls of a turn are
+        // compared with the rate of the same turn, because the machine's speed varies between
+        // turns.
         fair += Duration::from_secs_f64(CALLERS as f64 / rate.max(f64::MIN_POSITIVE));
         slowest += samples.percentile(99);
     }
     let rounds = effort.long_rounds as f64;
     let (raw, ours) = (raw / rounds, ours / rounds);
     let (fair, slowest) = (fair.div_f64(rounds), slowest.div_f64(rounds));
-    // A trivial function leaves nothing but our own cost to compare: that is another row's.
+    // For a trivial function only the runner's own cost remains, which another row measures.
     let goals = |goal| match measured.function {
         Function::Cat => Goal::Known,
         Function::Go | Function::Python => goal,

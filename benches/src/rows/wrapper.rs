@@ -1,4 +1,4 @@
-//! The wrapper by itself: what it adds to every function pod.
+//! Measures the wrapper alone: its cost in every function pod.
 
 use std::{fs, time::Duration};
 

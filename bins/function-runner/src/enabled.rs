@@ -1,4 +1,4 @@
-//! Which runtimes are used: all but those that `--disable-runtimes` names.
+//! Selects the runtimes in use: all except those that `--disable-runtimes` names.
 
 use tracing::warn;
 
@@ -12,8 +12,9 @@ pub(crate) struct Enabled {
 // === impl Enabled ===
 
 impl Enabled {
-    /// All but those in a comma-separated list. A name that is none is worth a warning: whoever
-    /// wrote it wanted something else.
+    /// Returns all runtimes except those in a comma-separated list.
+    ///
+    /// An unknown name is probably a mistake and causes a warning.
     pub(crate) fn by(disabled: &str) -> Self {
         let mut enabled = Self {
             exec: true,
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_named_is_off() {
+    fn disables_the_named_runtimes() {
         assert_eq!(
             Enabled::by(""),
             Enabled {

@@ -1,7 +1,8 @@
-//! The command line, as existing installations write it.
+//! The command line, compatible with existing installations.
 //!
-//! Flags follow Go's habits: one dash or two, a value behind `=` or as the next word, booleans
-//! alone or with `=`, durations such as `1h30m`, the last of several wins.
+//! Flags follow the conventions of Go: one dash or two, a value after `=` or as the next word,
+//! booleans without a value or with `=`, durations such as `1h30m`; the last of several values is
+//! used.
 
 mod go;
 mod nearest;
@@ -256,7 +257,7 @@ pub(crate) struct RegistryFlags {
 // === impl PodFlags ===
 
 impl PodFlags {
-    /// Returns how often an evaluation whose pod was lost is tried again.
+    /// Returns the number of retries of an evaluation whose pod was lost.
     pub(crate) fn retries(&self) -> u32 {
         if self.retry_lost_pods {
             self.max_grpc_retries
@@ -269,7 +270,7 @@ impl PodFlags {
 // === impl Flags ===
 
 impl Flags {
-    /// Reads the command line; ends the process with 2 if it makes no sense.
+    /// Parses the command line; exits with code 2 if it is invalid.
     pub(crate) fn from_command_line() -> Self {
         Self::from_words(std::env::args_os())
             .unwrap_or_else(|error| nearest::suggest(error, &Self::command()).exit())

@@ -1,4 +1,4 @@
-//! The function runner: flags and wiring only.
+//! The function runner: flags and start-up only.
 
 mod enabled;
 mod flags;
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error and its causes in one line. Many errors quote their cause themselves: it is said once.
+/// Formats an error and its sources as one line; a source that an error already quotes is omitted.
 fn sentence(error: &anyhow::Error) -> String {
     let mut said = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

@@ -1,4 +1,4 @@
-//! The cluster: what is followed there, and the pods that are kept there.
+//! Sets up the pod runtime and the watches of a cluster.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
@@ -25,23 +25,25 @@ use crate::{
 /// Smallest value of `--scan-interval` that has an effect.
 const SHORTEST_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
-/// Any port will do: nothing is sent.
+/// UDP port used to find the own address; any port works, since nothing is sent.
 const DISCARD: u16 = 9;
 
-/// Time that the start waits for the API server to take the pull secret.
+/// Time limit for writing the pull secret before the pod runtime starts, 2 s.
 const FIRST_PULL_SECRET_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What this process has to do with a cluster.
+/// The connection of this process to a cluster: watched configuration and pod runtime.
 pub(crate) struct Cluster {
     pub(crate) follow: Follow,
     pub(crate) pods: Pod,
 }
 
-/// Whether the pod runtime can be used. Current Porch runs function pods itself and deploys the
-/// runner without a wrapper image: that is no error, unless a flag asks for the pod runtime.
+/// Returns whether the pod runtime can be used.
+///
+/// Current Porch runs function pods itself and deploys the runner without a wrapper image. This is
+/// not an error unless a flag of the pod runtime is given.
 ///
 /// # Errors
-/// If there is no wrapper image and the command line has a flag of the pod runtime.
+/// Returns an error if there is no wrapper image but a flag of the pod runtime is given.
 pub(crate) fn usable(flags: &Flags) -> Result<bool> {
     if wrapper_image().is_some() {
         return Ok(true);
@@ -56,7 +58,7 @@ pub(crate) fn usable(flags: &Flags) -> Result<bool> {
     Ok(false)
 }
 
-/// Follows `FunctionConfig` objects for the exec runtime alone, where a cluster is configured.
+/// Watches `FunctionConfig` objects for the exec runtime alone, if a cluster is configured.
 pub(crate) async fn follow_objects(flags: &Flags, configuration: &Configuration) -> Option<Follow> {
     let why = match runner_config::connect(&ClusterOptions::default()).await {
         Ok(client) => {
@@ -77,7 +79,7 @@ fn wrapper_image() -> Option<String> {
 // === impl Cluster ===
 
 impl Cluster {
-    /// Follows configuration and pods from now on.
+    /// Starts to watch the configuration and the pods.
     pub(crate) async fn join(flags: &Flags, configuration: &Configuration) -> Result<Self> {
         let wrapper_image = wrapper_image().unwrap_or_default();
         if flags.pod.pod_ttl < SHORTEST_TIME_TO_LIVE {
@@ -141,7 +143,7 @@ impl Cluster {
         Ok(Self { follow, pods })
     }
 
-    /// What is told of it.
+    /// Returns the status source of the pod runtime.
     pub(crate) fn status(&self, flags: &PodFlags) -> PodStatus {
         PodStatus {
             pods: self.pods.clone(),
@@ -152,9 +154,11 @@ impl Cluster {
     }
 }
 
-/// Returns the name of the Secret that pods are pulled with. A pod that is made before its Secret
-/// cannot be pulled, so the Secret is written first, unless the API server is away: the port must
-/// open all the same.
+/// Returns the name of the Secret with which pods pull their images.
+///
+/// A pod that is created before its Secret cannot pull its image, so the Secret is written first.
+/// If the API server does not answer in time, the start continues, because the gRPC port must be
+/// opened anyway.
 async fn pull_secret(client: &kube::Client, flags: &Flags) -> Option<String> {
     if !flags.registry.enable_private_registries {
         return None;
@@ -219,7 +223,7 @@ fn limits(flags: &PodFlags) -> Limits {
     }
 }
 
-/// Holds the port on which pods announce themselves. Pods start without it too, only later.
+/// Binds the port for announcements; without it pods start as well, but are found later.
 async fn announcing(flags: &PodFlags) -> Option<Announcing> {
     let address = flags.announce_address.or_else(own_address)?;
     let listener = ListenAt::everywhere(flags.announce_port).bind().await;
@@ -240,7 +244,7 @@ async fn announcing(flags: &PodFlags) -> Option<Announcing> {
     }
 }
 
-/// The address by which this pod reaches the cluster's services, and so by which it is reached.
+/// Returns the address from which this pod reaches the cluster's services, and so is reachable.
 fn own_address() -> Option<IpAddr> {
     let api_server: IpAddr = std::env::var("KUBERNETES_SERVICE_HOST")
         .ok()?
@@ -250,7 +254,7 @@ fn own_address() -> Option<IpAddr> {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    // Connecting a datagram socket sends nothing; the system only chooses the way.
+    // Connecting a UDP socket sends nothing; the kernel only selects the route.
     let socket = UdpSocket::bind((any, 0)).ok()?;
     socket.connect((api_server, DISCARD)).ok()?;
     let own = socket.local_addr().ok()?.ip();

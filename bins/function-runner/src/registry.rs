@@ -1,11 +1,11 @@
-//! Registries, as the flags say.
+//! Builds the registry client from the flags.
 
 use anyhow::{Context, Result};
 use runner_registry::{Options, Platform, Registry};
 
 use crate::flags::RegistryFlags;
 
-/// All registries; none is asked yet.
+/// Returns a client for all registries; no registry is contacted yet.
 pub(crate) fn from_flags(flags: &RegistryFlags) -> Result<Registry> {
     let mut options = Options {
         tag_ttl: flags.image_tag_ttl,

@@ -1,4 +1,4 @@
-//! From flags to a serving process and its end.
+//! Starts the server from the flags and runs it until it is stopped.
 
 use std::{
     path::PathBuf,
@@ -23,15 +23,17 @@ use crate::{
     tls,
 };
 
-/// Of longer logs the middle is cut out.
+/// Maximum size of a function's log in bytes, 4 MiB; the middle of longer logs is cut out.
 const LOG_LIMIT: usize = 4 << 20;
 
-/// Once draining, this long for every client to hear of it and call elsewhere.
+/// Time between the start of draining and the drain of the pod runtime, 1 s.
+///
+/// In this time all clients receive the GOAWAY and send their next calls to another replica.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// Serves until a signal ends it.
+/// Serves until a signal stops the process.
 pub(crate) fn run(flags: Flags) -> Result<()> {
-    // One provider for everything that speaks TLS; a second call would be a bug, not a user's error.
+    // All users of TLS share one provider. This fails only if called twice, which would be a bug.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers())
@@ -41,7 +43,10 @@ pub(crate) fn run(flags: Flags) -> Result<()> {
         .block_on(serve(flags))
 }
 
-/// Functions are other processes: a few threads move their bytes, and more only wake each other.
+/// Returns the number of worker threads: one for every four cores, at least one.
+///
+/// Functions are other processes. A few threads move their bytes, and more threads would only wake
+/// each other.
 fn workers() -> usize {
     (Admission::cores() / 4).max(1)
 }
@@ -99,7 +104,7 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     }
     let pods = cluster.as_ref().map(|cluster| cluster.pods.clone());
     let mut ready = Box::pin(become_ready(lifecycle, configuration, enabled, pods));
-    // Without a cluster there is nothing to wait for: health says so from the first answer on.
+    // Without a cluster there is nothing to wait for: the first health check returns SERVING.
     if futures::poll!(&mut ready).is_pending() {
         tokio::spawn(ready);
     }
@@ -109,7 +114,7 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     Ok(())
 }
 
-/// The file of a disabled runtime is not read: what is wrong with it is nobody's problem.
+/// Returns the files to read; those of a disabled runtime are skipped, with any errors in them.
 fn files(flags: &Flags, enabled: Enabled) -> FileOptions {
     let wanted = |by_runtime: bool, given: &Option<PathBuf>| match given {
         _ if !by_runtime => Wanted::No,
@@ -137,11 +142,11 @@ fn files(flags: &Flags, enabled: Enabled) -> FileOptions {
     }
 }
 
-/// Makes health say SERVING once all configuration is read and the pods of the cluster are known.
+/// Sets health to SERVING when all configuration is read and the pods of the cluster are known.
 ///
 /// An API server that does not answer within [`OBJECTS_TIMEOUT`] delays only pods: executables of
-/// `--config` are served without it. One that answers and refuses to show pods is a fault of the
-/// installation: the runner stays unready, so that a rollout keeps the replicas that work.
+/// `--config` are served without it. If the API server answers but denies access to pods, the
+/// installation is wrong: the runner stays unready, so that a rollout keeps the working replicas.
 async fn become_ready(
     lifecycle: Lifecycle,
     configuration: Configuration,
@@ -166,7 +171,7 @@ async fn become_ready(
         }
         let templates = tokio::time::timeout(OBJECTS_TIMEOUT, known(InStep::Yes)).await;
         if templates.is_err() && enabled.exec {
-            // They may be waited for on purpose (--template-wait-timeout): executables need none.
+            // Waiting for templates may be intended (--template-wait-timeout); executables need none.
             lifecycle.ready();
         }
         if !known(InStep::Yes).await {
@@ -177,7 +182,7 @@ async fn become_ready(
     lifecycle.ready();
 }
 
-/// Returns a check of the one task that the pod runtime cannot do without.
+/// Returns a check of the driver, the task that the pod runtime depends on.
 fn stuck(pods: Pod) -> StuckCheck {
     Arc::new(move || {
         let silent = pods.stuck_for()?;
@@ -187,8 +192,10 @@ fn stuck(pods: Pod) -> StuckCheck {
     })
 }
 
-/// The pods stay for the successor; what runs in them is finished, and so is what callers send
-/// before they hear that we are going.
+/// Drains the pod runtime when the server drains.
+///
+/// The pods are left to the next replica. Evaluations in them are finished, including those that
+/// callers send before they receive the GOAWAY.
 fn drain_with(lifecycle: &Lifecycle, pods: Pod, grace: Duration) {
     let lifecycle = lifecycle.clone();
     tokio::spawn(async move {
@@ -199,7 +206,7 @@ fn drain_with(lifecycle: &Lifecycle, pods: Pod, grace: Duration) {
     });
 }
 
-/// The enabled runtimes: exec, then pod, always.
+/// Returns the enabled runtimes, always in the order exec, pod.
 fn runtimes(
     engine: Option<Engine>,
     flags: &Flags,
@@ -243,7 +250,7 @@ fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
     engine
 }
 
-/// Ends the waiting processes of programs for which a changed configuration turns standby off.
+/// Stops the standbys of programs for which a changed configuration turns standby off.
 async fn end_standbys(engine: Engine, configuration: Configuration) {
     let mut changes = configuration.watch();
     while changes.changed().await.is_ok() {

@@ -1,4 +1,4 @@
-//! What the status service tells: the runtimes and the configuration, put into its messages.
+//! Builds the report of the status service from the runtimes and the configuration.
 
 mod exec;
 mod pods;
@@ -16,13 +16,13 @@ use runner_service::StatusSource;
 
 pub(crate) use pods::PodStatus;
 
-/// Everything there is to tell of.
+/// The source of status reports.
 pub(crate) struct Status {
     pub(crate) started: Instant,
     pub(crate) configuration: Configuration,
-    /// None: the runtime is off.
+    /// Engine of the exec runtime; `None` if the runtime is disabled.
     pub(crate) exec: Option<Engine>,
-    /// None: the runtime is off.
+    /// Status of the pod runtime; `None` if the runtime is disabled.
     pub(crate) pods: Option<PodStatus>,
 }
 
@@ -65,12 +65,12 @@ fn message(problem: &Problem) -> runner_status::Problem {
     }
 }
 
-/// A duration that is too long for the wire is not told.
+/// Converts a duration; returns `None` if it exceeds the range of the message.
 fn duration(duration: Duration) -> Option<runner_proto::WireDuration> {
     duration.try_into().ok()
 }
 
-/// A count that is too large for the wire is told as the largest there is.
+/// Converts a count; larger values become `u32::MAX`.
 fn count(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

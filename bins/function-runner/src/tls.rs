@@ -1,4 +1,4 @@
-//! The server's certificates, from the files that the flags name.
+//! Reads the server's certificates from the files that the flags name.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -8,12 +8,15 @@ use tracing::{info, warn};
 
 use crate::flags::ServerFlags;
 
-/// Interval between two looks at the files. They are small, and reading them works with every way of
-/// replacing them, above all with the symbolic links that the kubelet swaps.
+/// Interval at which the files are read, 2 s.
+///
+/// The files are small, and reading them detects every way of replacing them, in particular the
+/// symbolic links that the kubelet swaps.
 const READ_EVERY: Duration = Duration::from_secs(2);
 
-/// Returns the TLS of the server, or none if the flags ask for plaintext. The files are read again
-/// when they change.
+/// Returns the TLS settings of the server, or `None` if no certificate is configured.
+///
+/// Changed files are reloaded while the server runs.
 pub(crate) fn from_files(flags: &ServerFlags) -> Result<Option<Tls>> {
     let Some(files) = read_all(flags)? else {
         return Ok(None);
@@ -23,8 +26,9 @@ pub(crate) fn from_files(flags: &ServerFlags) -> Result<Option<Tls>> {
     Ok(Some(tls))
 }
 
-/// Follows the files for ever. Files that cannot be used leave the certificates as they are, and are
-/// logged once.
+/// Reloads changed files for as long as the process runs.
+///
+/// Unusable files are logged once, and the certificates in use are kept.
 async fn follow(flags: ServerFlags, files: TlsFiles, tls: Tls) {
     let mut last: Result<TlsFiles, String> = Ok(files);
     loop {

@@ -1,4 +1,4 @@
-//! The words of the command line: one subcommand, one module.
+//! The command line: one module for each subcommand.
 
 use clap::{Parser, Subcommand};
 
@@ -14,7 +14,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    // Its many flags are boxed away from the small commands.
+    // Boxed, because the many flags of `Doctor` would make every variant as large.
     Doctor(Box<doctor::Doctor>),
     Eval(eval::Eval),
     Functions(functions::Functions),
@@ -25,10 +25,10 @@ enum Command {
 // === impl Cli ===
 
 impl Cli {
-    /// Does what was asked.
+    /// Runs the chosen subcommand.
     ///
     /// # Errors
-    /// With what to say and which code to exit with.
+    /// Returns the failure to report, with its exit code.
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Doctor(doctor) => doctor.run(),

@@ -1,4 +1,4 @@
-//! The way to a runner: address, encryption, deadline, and what its errors mean here.
+//! Connection to a runner: address, TLS, deadline and the meaning of its errors.
 
 mod errors;
 mod tls;
@@ -52,14 +52,14 @@ pub struct Connection {
     max_message_size: usize,
 }
 
-/// What to evaluate.
+/// A request for one evaluation.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// The function's image.
     pub image: &'a str,
-    /// Selects among the image's tags; empty: the image's own.
+    /// Tag or constraint that selects among the image's tags; empty for the tag in `image`.
     pub tag: &'a str,
-    /// The input.
+    /// The input ResourceList.
     pub resource_list: Bytes,
 }
 
@@ -69,7 +69,8 @@ impl Connection {
     /// Evaluates one function.
     ///
     /// # Errors
-    /// When the runner cannot be reached, or says that the evaluation failed.
+    /// Returns a failure if the list is larger than `--max-message-size`, the runner cannot be
+    /// reached, or the evaluation fails.
     pub fn evaluate(&self, call: Call<'_>) -> Result<EvaluateFunctionResponse, Failure> {
         let size = call.resource_list.len() + call.image.len() + call.tag.len() + 32;
         if size > self.max_message_size {
@@ -110,22 +111,23 @@ impl Connection {
 // === impl Server ===
 
 impl Server {
-    /// The one at an address.
+    /// Returns the server at an address.
     #[must_use]
     pub fn at(address: String, tls: Tls) -> Self {
         Self { address, tls }
     }
 
-    /// As it was given.
+    /// Returns the address as it was given.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// A connection that stands.
+    /// Connects to the server and returns the established connection.
     ///
     /// # Errors
-    /// When the address makes no sense or nobody answers there.
+    /// Returns a failure if the address or the TLS files are invalid, or if no server answers
+    /// within `patience` (at most 10 s).
     pub async fn connect(&self, patience: Duration) -> Result<Channel, Failure> {
         let endpoint = self.endpoint(patience)?;
         endpoint.connect().await.map_err(|error| {
@@ -175,7 +177,7 @@ impl Server {
     }
 }
 
-/// The cause that says most: the last of the chain.
+/// Returns the message of the innermost cause, which is the most specific one.
 #[must_use]
 pub fn innermost(error: &dyn Error) -> String {
     let mut cause = error;
@@ -185,10 +187,10 @@ pub fn innermost(error: &dyn Error) -> String {
     cause.to_string()
 }
 
-/// What the commands wait in: one thread, for they do one thing at a time.
+/// Creates the tokio runtime of a command: one thread, because a command does one thing at a time.
 ///
 /// # Errors
-/// When the system refuses.
+/// Returns a failure if the operating system refuses.
 pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,11 +1,11 @@
-//! `krm doctor`: looks at an installation and says what is wrong with it and how to put it right.
+//! `krm doctor`: examines an installation and reports problems and their fixes.
 //!
 //! ```text
-//! Doctor ─→ Context (client, what the Deployment says) ─→ checks, all at once ─→ table or JSON
+//! Doctor ─→ Context (client, the runner's Deployment) ─→ checks, all at once ─→ table or JSON
 //! ```
 //!
-//! Each check is a file of its own and knows nothing of the others. Nothing in the cluster is
-//! changed: what must be tried is tried as a dry run.
+//! Each check is a separate file, independent of the others. Nothing in the cluster is changed:
+//! writes are dry runs.
 
 mod checks;
 mod context;
@@ -29,7 +29,9 @@ use checks::{CHECKS, Check};
 use context::Context;
 use outcome::{Finding, Outcome, State};
 
-/// A check that takes longer is itself a finding. An evaluation may wait for an image to be pulled.
+/// Time limit of one check; a check that exceeds it fails.
+///
+/// An evaluation may have to wait until an image is pulled.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Look for what is wrong with an installation, and say how to put it right
@@ -123,10 +125,10 @@ Exit codes:
 // === impl Doctor ===
 
 impl Doctor {
-    /// Does it.
+    /// Runs all checks and shows the findings.
     ///
     /// # Errors
-    /// When something is wrong with the installation.
+    /// Returns a failure if a check fails or no cluster is configured.
     pub fn run(&self) -> Result<(), Failure> {
         let findings = runtime()?.block_on(self.examine())?;
         let text = match self.output {
@@ -175,7 +177,7 @@ impl Doctor {
     }
 }
 
-/// Every check, in the order they are listed whatever comes first.
+/// Runs all checks concurrently and returns their findings in the order of [`CHECKS`].
 async fn examine(context: Context<'_>) -> Vec<Finding> {
     let context = &context;
     let checks = CHECKS.iter().map(|check| async move {

@@ -1,4 +1,4 @@
-//! `krm eval`: runs one function over a package and shows, or writes, what it does.
+//! `krm eval`: runs one function over a package and shows or writes the changes.
 
 mod input;
 mod output;
@@ -32,7 +32,8 @@ pub struct Eval {
     /// The package's directory (default: the current one) or - to read a ResourceList from
     /// standard input and write the function's to standard output; then the function's
     /// configuration as a ConfigMap's data
-    // One list for clap, since only the value tells a directory from a pair; two for the reader.
+    // One list for clap, because only the value distinguishes a directory from a pair. The help
+    // shows two arguments.
     #[arg(value_name = "DIR] [KEY=VALUE")]
     arguments: Vec<String>,
 
@@ -89,10 +90,10 @@ Exit codes:
 // === impl Eval ===
 
 impl Eval {
-    /// Does it.
+    /// Evaluates the function and shows or writes its output.
     ///
     /// # Errors
-    /// When anything fails, or the function reports an error.
+    /// Returns a failure if any step fails or the function reports an error.
     pub fn run(&self) -> Result<(), Failure> {
         let input = input::Input::read(self)?;
         let started = Instant::now();

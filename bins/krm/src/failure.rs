@@ -1,30 +1,30 @@
-//! How the program ends when it does not end well.
+//! Failures of the program and their exit codes.
 //!
 //! | code | meaning |
 //! |---|---|
 //! | 1 | the function, its results or the package are at fault |
-//! | 2 | the command line is |
-//! | 3 | the runner cannot be reached |
+//! | 2 | the command line is at fault |
+//! | 3 | the runner, the cluster or the registry cannot be reached |
 
 use std::{io::Write, process::ExitCode};
 
 use anstyle::{AnsiColor, Style};
 
-/// A sentence for a person and an exit code for a script.
+/// An error message for people and an exit code for scripts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failure {
     code: u8,
     message: String,
-    /// Facts below the sentence, `name: value`.
+    /// Details printed below the message, as `name: value`.
     facts: Vec<(String, String)>,
-    /// What to do about it.
+    /// Advice on how to solve the problem.
     hint: Option<String>,
 }
 
 // === impl Failure ===
 
 impl Failure {
-    /// The function, its results or the package are at fault.
+    /// Returns a failure of the function, its results or the package (exit code 1).
     pub fn failed(message: impl Into<String>) -> Self {
         Self {
             code: 1,
@@ -34,7 +34,7 @@ impl Failure {
         }
     }
 
-    /// The command line is at fault.
+    /// Returns a failure caused by the command line (exit code 2).
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             code: 2,
@@ -42,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// Nobody answers.
+    /// Returns a failure to reach a server (exit code 3).
     pub fn unreachable(message: impl Into<String>) -> Self {
         Self {
             code: 3,
@@ -50,36 +50,36 @@ impl Failure {
         }
     }
 
-    /// Adds a fact.
+    /// Adds a detail.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.facts.push((name.into(), value.into()));
         self
     }
 
-    /// Adds what to do about it.
+    /// Adds advice on how to solve the problem.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Whether nobody answered, which may be otherwise in a moment.
+    /// Returns whether a server could not be reached, so that a retry may succeed.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         self.code == 3
     }
 
-    /// The sentence.
+    /// Returns the message without details and hint.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Says it on standard error.
+    /// Prints the failure to standard error and returns the exit code.
     pub fn report(&self) -> ExitCode {
         let mut stderr = anstream::stderr().lock();
-        // Nobody is left to tell if this fails.
+        // A failure to write to standard error cannot be reported anywhere.
         let _ = self.write(&mut stderr);
         ExitCode::from(self.code)
     }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_a_sentence_facts_and_advice() {
+    fn prints_message_details_and_hint() {
         let failure = Failure::unreachable("nobody answers")
             .with("reason", "GONE")
             .with("results", "[error] one\n[error] two\n")

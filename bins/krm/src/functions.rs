@@ -1,4 +1,4 @@
-//! `krm functions`: which function runs how, and who says so.
+//! `krm functions`: lists the configured functions, their runtimes and their sources.
 
 mod show;
 
@@ -85,10 +85,10 @@ Examples:
 // === impl Functions ===
 
 impl Functions {
-    /// Does it.
+    /// Lists the configured functions.
     ///
     /// # Errors
-    /// When a file makes no sense or the cluster cannot be asked.
+    /// Returns a failure if a file is invalid or the cluster cannot be queried.
     pub fn run(&self) -> Result<(), Failure> {
         let objects = self.objects()?;
         let declarations = objects.iter().map(|object| object.declaration.clone());

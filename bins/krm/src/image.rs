@@ -1,4 +1,4 @@
-//! `krm image`: what the runner would know of an image before it runs it.
+//! `krm image`: shows the image metadata that the runner uses.
 
 use std::{fmt::Write as _, io::Write as _, path::PathBuf};
 
@@ -86,10 +86,10 @@ Examples:
 // === impl Image ===
 
 impl Image {
-    /// Does it.
+    /// Looks the image up and shows its metadata.
     ///
     /// # Errors
-    /// When the image makes no sense or its registry does not tell.
+    /// Returns a failure if the image reference is invalid or the registry returns no metadata.
     pub fn run(&self) -> Result<(), Failure> {
         let image = ImageReference::qualified(&self.image, &self.default_image_prefix)
             .map_err(|error| Failure::usage(error.to_string()))?;
@@ -130,7 +130,7 @@ fn failure(error: &RegistryError) -> Failure {
     }
 }
 
-/// One fact a line; what the image leaves open says what a container runtime makes of it.
+/// Formats one fact per line; an empty field is shown as the container runtime's default.
 fn text(found: &ImageMetadata) -> String {
     let or = |value: &str, default: &str| {
         if value.is_empty() {
@@ -177,7 +177,7 @@ fn json(found: &ImageMetadata) -> String {
     format!("{document:#}\n")
 }
 
-/// Words as one could paste them into a shell.
+/// Joins words, quoted so that the line can be pasted into a shell.
 fn quoted(words: &[String]) -> String {
     let plain = |word: &str| {
         let good = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);

@@ -1,4 +1,4 @@
-//! Brings a function's answer home: which item is which resource, and what of its text changed.
+//! Merges a function's answer into the package: matches items to resources and edits their text.
 
 mod matching;
 mod text;
@@ -12,58 +12,58 @@ use crate::{
     yaml::Node,
 };
 
-/// What an answer does to a package.
+/// The effect of an answer on a package.
 #[derive(Debug)]
 pub struct Merge {
     /// The files to write.
     pub plan: Plan,
-    /// Resources that are new.
+    /// Number of resources that are new.
     pub added: usize,
-    /// Resources whose text changes.
+    /// Number of resources whose text or file changes.
     pub changed: usize,
-    /// Resources that are gone.
+    /// Number of resources that the answer no longer contains.
     pub removed: usize,
-    /// Resources that stay as they are.
+    /// Number of resources that stay the same.
     pub unchanged: usize,
 }
 
-/// An answer that must not be written.
+/// The reason why an answer must not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// An item names a file outside the package.
     #[error("the function placed {item} outside the package: {source}")]
     Path {
-        /// The resource.
+        /// The resource, as `Kind/name`.
         item: String,
-        /// The path.
+        /// The rejected path.
         source: BadPath,
     },
-    /// An item names a file that exists and is none of the package's resources.
+    /// An item names a file that exists and holds none of the package's resources.
     #[error(
         "the function placed {item} in {path}, which exists and holds no resources; nothing is overwritten"
     )]
     Occupied {
-        /// The resource.
+        /// The resource, as `Kind/name`.
         item: String,
-        /// The file.
+        /// The existing file.
         path: PackagePath,
     },
-    /// An item names a file that no one would read as a resource again.
+    /// An item names a file that would not be read as a resource file again.
     #[error(
         "the function placed {item} in {path}, which is not named like a resource file (.yaml, .yml, .json)"
     )]
     NotAResourceFile {
-        /// The resource.
+        /// The resource, as `Kind/name`.
         item: String,
-        /// The file.
+        /// The file without a resource file's extension.
         path: PackagePath,
     },
 }
 
-/// Works out what a function's items do to the package they came from.
+/// Determines the changes that a function's items make to the package they came from.
 ///
 /// # Errors
-/// When an item would be written where it must not.
+/// Returns an error if an item would be written to a path that is not allowed.
 pub fn merge(package: &Package, items: &[Item]) -> Result<Merge, MergeError> {
     let resources: Vec<matching::Resource<'_>> = package
         .resources()
@@ -150,7 +150,7 @@ pub fn merge(package: &Package, items: &[Item]) -> Result<Merge, MergeError> {
     Ok(merge)
 }
 
-/// `Kind/name`, for messages.
+/// Returns `Kind/name`, for messages.
 #[must_use]
 pub fn name(root: &Node) -> String {
     let field = |path: &[&str]| {
@@ -181,7 +181,7 @@ fn check_new_path(package: &Package, path: &PackagePath, item: &Item) -> Result<
     })
 }
 
-/// Where a resource goes that says nothing about it, as kpt names such files.
+/// Returns the path of a resource that names none, as kpt names such files.
 fn default_path(root: &Node) -> PackagePath {
     let part = |path: &[&str], missing: &str| {
         let text = root

@@ -1,9 +1,9 @@
-//! A package: a directory of KRM resources, read as text and written back as text.
+//! A package: a directory of KRM resources, read and written as text.
 //!
 //! ```text
 //! directory ─walk→ files ─document→ resources ─(a function)→ Plan ─write→ directory
 //! ```
-//! Nothing here knows about runners or resource lists.
+//! This module does not depend on runners or ResourceLists.
 
 mod document;
 mod ignore;

@@ -1,8 +1,9 @@
-//! Edits a document's text until it means what another tree means.
+//! Edits a document's text so that it means the same as another tree.
 //!
-//! Functions come in every language, and most print YAML their own way: comments gone, keys
-//! sorted, everything quoted. Here only what changed in meaning is changed in the text; every
-//! other byte stays. The result is parsed again and compared, so a patch is right or it is none.
+//! Functions are written in every language, and most print YAML in their own style: comments
+//! dropped, keys sorted, everything quoted. A patch changes only the text whose meaning changed and
+//! keeps every other byte. The result is parsed again and compared, so that a patch is either
+//! correct or not made.
 
 mod mapping;
 mod sequence;
@@ -13,12 +14,12 @@ use crate::yaml::{
     same, single,
 };
 
-/// The text of `from`, edited to mean `to`, whose places refer to `source`.
+/// Returns the text of `from`, edited to mean `to`, whose offsets refer to `source`.
 ///
-/// `None`: the text resists, and the caller must take another.
+/// Returns `None` if the text cannot be edited that way; the caller must then use another text.
 #[must_use]
 pub fn patch(text: &str, from: &Node, to: &Node, source: &str) -> Option<String> {
-    // A document in braces is JSON, and its readers may know nothing else.
+    // A document in braces is JSON, and its readers may accept nothing else.
     let renderer = Renderer {
         source,
         wide: has_wide_sequences(text, from),
@@ -39,7 +40,7 @@ pub fn patch(text: &str, from: &Node, to: &Node, source: &str) -> Option<String>
         .then_some(patched)
 }
 
-/// A place that cannot be edited on its own; whatever holds it is written anew.
+/// An error: the value cannot be edited on its own, so the enclosing value is rendered anew.
 struct Opaque;
 
 struct Patch<'a> {
@@ -54,10 +55,10 @@ struct Edit {
     text: String,
 }
 
-/// Where a value stands: what is replaced when the value must be.
+/// The position of a value, for replacing the whole value.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Right behind the `:` or `-`.
+    /// Byte offset directly after the `:` or `-`.
     behind: usize,
     after: After,
     flow: bool,
@@ -102,7 +103,7 @@ impl Patch<'_> {
         }
         let value = self.renderer.value(to, slot.after);
         if from.is_absent() {
-            // A comment behind the key stays on the key's line.
+            // A comment after the key stays on the key's line.
             let at = if value.contains('\n') {
                 lines::content_end(self.text, slot.behind)
             } else {
@@ -113,7 +114,7 @@ impl Patch<'_> {
         self.edit(slot.behind, from.end, value);
     }
 
-    /// Nothing if two edits claim the same bytes.
+    /// Applies the edits, or returns `None` if two of them overlap.
     fn apply(mut self) -> Option<String> {
         self.edits.sort_by_key(|edit| (edit.start, edit.end));
         let mut patched = String::with_capacity(self.text.len() + 64);
@@ -127,7 +128,7 @@ impl Patch<'_> {
         Some(patched)
     }
 
-    /// Whole lines from the one of `start` to the one of `end`.
+    /// Removes whole lines, from the line of `start` to the line of `end`.
     fn remove_lines(&mut self, start: usize, end: usize) {
         self.edit(
             lines::start(self.text, start),
@@ -136,7 +137,7 @@ impl Patch<'_> {
         );
     }
 
-    /// New lines behind the line of `at`.
+    /// Inserts lines after the line of `at`.
     fn insert_lines(&mut self, at: usize, column: usize, text: &str) {
         let at = lines::end(self.text, at);
         let indent = " ".repeat(column);
@@ -147,12 +148,12 @@ impl Patch<'_> {
         }
     }
 
-    /// New lines before what begins at `at`, which moves down but not sideways.
+    /// Inserts lines before the value at `at`, which moves down and keeps its column.
     fn insert_before(&mut self, at: usize, column: usize, text: &str) {
         self.edit(at, at, format!("{text}\n{}", " ".repeat(column)));
     }
 
-    /// Where the comments directly above a line begin, if they are indented like it.
+    /// Returns the start of the comments directly above a line that have the same indentation.
     fn with_comments_above(&self, at: usize) -> usize {
         let column = lines::column(self.text, at);
         let mut start = lines::start(self.text, at);
@@ -168,7 +169,7 @@ impl Patch<'_> {
         start
     }
 
-    /// Inside brackets: where each member stands, to put another beside it or take it out.
+    /// Inserts a member into a flow collection: after `previous`, else before `first`, else alone.
     fn insert_in_flow(
         &mut self,
         open: &Node,
@@ -193,7 +194,7 @@ impl Patch<'_> {
     }
 }
 
-/// How the author indents lists; kpt's own default where there is none to learn from.
+/// Returns whether the author indents lists deeper than their key; kpt's default is `false`.
 fn has_wide_sequences(text: &str, node: &Node) -> bool {
     fn first_list(text: &str, node: &Node) -> Option<bool> {
         node.entries()

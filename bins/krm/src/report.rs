@@ -1,11 +1,11 @@
-//! What a person sees: the function's log, its results, and what changes.
+//! Output for people: the function's log, its results and the changes.
 
 pub mod diff;
 pub mod results;
 
 use std::borrow::Cow;
 
-/// Text from elsewhere, safe to show on a terminal: functions must not move the cursor.
+/// Replaces control characters in untrusted text, so that functions cannot move the cursor.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
@@ -20,13 +20,14 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// A count and its noun.
+/// Formats a number with its noun in singular or plural.
 #[must_use]
 pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// How wide a table may be: as the shell says, else as the terminal is.
+/// Returns the maximum width of a table: `COLUMNS`, else the terminal's width, else 120; at least
+/// 40.
 #[must_use]
 pub fn width() -> u16 {
     let said = std::env::var("COLUMNS").ok();
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_are_defused() {
+    fn replaces_escape_sequences() {
         assert_eq!(printable("plain\ttext\n"), "plain\ttext\n");
         assert_eq!(printable("\u{1b}[2Jx\r\ny"), "\u{fffd}[2Jx\ny");
     }

@@ -1,4 +1,4 @@
-//! `krm status`: what a runner is doing, once or live.
+//! `krm status`: shows the state of a runner, once or continuously.
 
 mod json;
 mod screen;
@@ -26,10 +26,10 @@ use crate::{
 };
 use screen::Screen;
 
-/// A runner that takes longer is in trouble.
+/// Time limit for an answer; a runner that exceeds it counts as unreachable.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Ten thousand pods fit.
+/// Largest status message, in bytes; enough for ten thousand pods.
 const MESSAGE_LIMIT: usize = 64 << 20;
 
 /// Show what a function runner is doing: functions, pods, queues, how pods started
@@ -82,10 +82,10 @@ Exit codes:
 // === impl Status ===
 
 impl Status {
-    /// Does it.
+    /// Queries the runner and shows its status.
     ///
     /// # Errors
-    /// When no runner answers that has a status to tell.
+    /// Returns a failure if no runner answers that provides the status service.
     pub fn run(&self) -> Result<(), Failure> {
         runtime()?.block_on(async {
             if self.watch {
@@ -107,7 +107,7 @@ impl Status {
             _ => Screen::appending(),
         };
         let unheard = |error| Failure::failed(format!("cannot watch for Ctrl-C: {error}"));
-        // Either way of ending it gives the terminal its cursor back.
+        // Both ways to end the command restore the terminal's cursor.
         let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
         let outcome = tokio::select! {
             biased;
@@ -118,7 +118,7 @@ impl Status {
         written(screen.leave(&mut io::stdout())).and(outcome)
     }
 
-    /// Until there is nobody to show it to, or asking again is of no use.
+    /// Loops until the output is closed or the error is permanent.
     async fn repeat(&self, screen: &mut Screen) -> Result<(), Failure> {
         let mut channel = None;
         let mut ticks = interval(self.interval.max(Duration::from_millis(10)));
@@ -153,7 +153,7 @@ impl Status {
         }
     }
 
-    /// Asks over the connection there is, or a new one.
+    /// Queries the status over the existing connection, or over a new one.
     async fn ask(&self, channel: &mut Option<Channel>) -> Result<GetStatusResponse, Failure> {
         let asked = async {
             let channel = match channel {
@@ -198,7 +198,7 @@ impl Status {
     }
 }
 
-/// Whether somebody still reads; a closed pipe is the reader's way to say that it is enough.
+/// Returns whether the output is still read: `false` if the reader closed the pipe.
 fn written(result: io::Result<()>) -> Result<bool, Failure> {
     match result {
         Ok(()) => Ok(true),

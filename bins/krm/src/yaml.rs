@@ -1,8 +1,8 @@
-//! YAML as text with a map of where things are.
+//! YAML documents as text, with the position of every value.
 //!
-//! A package belongs to its author: this program never prints a document anew when it can edit the
-//! text that is there. So a document is its text plus a tree of [`Node`]s that know their place in
-//! it. Nothing here knows what a resource or a package is.
+//! A package belongs to its author: a document is re-rendered only if its text cannot be edited. So
+//! a document is its text plus a tree of [`Node`]s with their byte ranges in the text. This module
+//! does not depend on resources or packages.
 
 mod comments;
 mod compare;

@@ -1,6 +1,7 @@
-//! The call home: tells the runner that this pod listens, long before the kubelet does.
+//! Announces to the runner that this pod listens, long before the kubelet reports it ready.
 //!
-//! Nothing depends on it. Where the call cannot get through, the runner finds out by its watch.
+//! The announcement is optional: if it does not reach the runner, the runner detects the pod by its
+//! watch.
 
 use std::{env, net::SocketAddr, time::Duration};
 
@@ -17,7 +18,7 @@ const TRIES: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Whom to call, and what to say.
+/// An announcement and the address of the runner that receives it.
 pub(crate) struct Announcement {
     runner: String,
     request: AnnounceRequest,
@@ -26,11 +27,11 @@ pub(crate) struct Announcement {
 // === impl Announcement ===
 
 impl Announcement {
-    /// None where the pod was not told whom to call.
+    /// Reads the announcement from the environment; returns `None` if a variable is missing.
     pub(crate) fn from_environment(listening: SocketAddr) -> Option<Self> {
         let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
         let host = variable(POD_ADDRESS)?;
-        // An IPv6 address needs brackets before a port.
+        // An IPv6 address needs brackets in front of a port.
         let host = if host.contains(':') {
             format!("[{host}]")
         } else {
@@ -46,7 +47,7 @@ impl Announcement {
         })
     }
 
-    /// Calls, a few times if need be.
+    /// Sends the announcement, up to six times if the runner is not reachable.
     pub(crate) async fn send(self) {
         let mut pause = FIRST_PAUSE;
         for attempt in 1..=TRIES {

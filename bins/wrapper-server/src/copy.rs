@@ -1,4 +1,4 @@
-//! `cp`: enough of it for the init containers of pod templates, in an image without a shell.
+//! `cp`: a subset sufficient for the init containers of pod templates, in an image without a shell.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
 };
 
-/// Why a copy failed.
+/// The reason why a copy failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CopyError {
     #[error("unknown option {0}; this cp knows -a, -r, -R, -p, -d, -f, -v and their combinations")]
@@ -37,7 +37,7 @@ struct Request {
     target: PathBuf,
 }
 
-/// Copies as asked.
+/// Parses the arguments and copies the files.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     match Request::parse(words).and_then(|request| request.perform()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -65,7 +65,7 @@ impl Request {
                         match letter {
                             'a' | 'r' | 'R' => request.recursive = true,
                             'v' => request.verbose = true,
-                            // Modes, links and overwriting are always as these ask.
+                            // Modes and links are always preserved, existing files always replaced.
                             'p' | 'd' | 'f' | 'P' => {}
                             _ => return Err(CopyError::Option(text.to_owned())),
                         }
@@ -87,7 +87,7 @@ impl Request {
             return Err(CopyError::NotADirectory(self.target.clone()));
         }
         for source in &self.sources {
-            // `SRC/.` means what is in SRC, not SRC itself.
+            // `SRC/.` means the contents of SRC, not SRC itself.
             let contents = source.as_os_str().as_encoded_bytes().ends_with(b"/.");
             let target = match source.file_name() {
                 Some(name) if self.target.is_dir() && !contents => self.target.join(name),
@@ -131,7 +131,7 @@ impl Request {
             let entry = entry.map_err(system("read directory", source))?;
             self.copy(&entry.path(), &target.join(entry.file_name()))?;
         }
-        // A volume's own directory keeps its mode, and is not ours to change.
+        // An existing directory, such as the root of a volume, keeps its mode.
         if is_new {
             let mode = fs::Permissions::from_mode(found.permissions().mode());
             fs::set_permissions(target, mode).map_err(system("set the mode of", target))?;
@@ -140,12 +140,12 @@ impl Request {
     }
 }
 
-/// Copies content and mode; what is at the target is replaced in one step.
+/// Copies content and mode; an existing target is replaced atomically.
 pub(crate) fn copy_file(source: &Path, target: &Path) -> Result<(), CopyError> {
     replace(target, |new| fs::copy(source, new).map(|_| ()))
 }
 
-/// Puts something at a path in one step, also over a program that runs from there.
+/// Creates a file at a path atomically, even if a program is running from that path.
 pub(crate) fn replace(
     target: &Path,
     make: impl FnOnce(&Path) -> io::Result<()>,
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_contents_of_a_directory_are_copied_as_they_are_and_again() {
+    fn copies_the_contents_of_a_directory_repeatedly() {
         let directory = tempfile::tempdir().unwrap();
         let source = tools(directory.path());
         let target = directory.path().join("target");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_goes_to_a_name_or_into_a_directory() {
+    fn copies_a_file_to_a_name_or_into_a_directory() {
         let directory = tempfile::tempdir().unwrap();
         let source = tools(directory.path()).join("server");
         let name = directory.path().join("name");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_copied_is_named() {
+    fn names_the_reason_of_a_failed_copy() {
         let directory = tempfile::tempdir().unwrap();
         let source = tools(directory.path());
         let missing = directory.path().join("missing");

@@ -1,4 +1,4 @@
-//! The image's program: found as a container runtime would find it, or refused at once.
+//! Finds the image's program as a container runtime would, or returns an error.
 
 use std::{
     env,
@@ -11,13 +11,13 @@ use std::{
 use runner_process::{Program, Surroundings};
 use rustix::fs::{Access, access};
 
-/// Variables of ours, which a function never sees.
+/// Prefix of the wrapper's own variables, which functions do not get.
 pub(crate) const OWN_VARIABLES: &str = "KRM_WRAPPER_";
 
-/// Set to 0 by the runner where standby is turned off for this function alone.
+/// Variable that the runner sets to 0 if standby is turned off for this function.
 const STANDBY: &str = "KRM_WRAPPER_STANDBY";
 
-/// Why an entrypoint cannot be served. The exit codes are the shell's.
+/// The reason why an entrypoint cannot be served; the exit codes are those of a shell.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BadEntrypoint {
     #[error("the function's entrypoint {} does not exist in this image", .0.display())]
@@ -39,7 +39,7 @@ impl BadEntrypoint {
     }
 }
 
-/// The program of an entrypoint, in the surroundings of its image.
+/// Returns the program of an entrypoint with the environment of its image.
 pub(crate) fn program(entrypoint: &[OsString]) -> Result<Program, BadEntrypoint> {
     let (name, args) = entrypoint
         .split_first()
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_name_is_looked_up_in_the_path() {
+    fn looks_up_a_bare_name_in_path() {
         assert_eq!(
             find(Path::new("sh"), Some(OsStr::new("/nowhere:/bin"))).unwrap(),
             Path::new("/bin/sh")
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_run_is_refused_with_the_shells_codes() {
+    fn returns_the_exit_codes_of_a_shell() {
         assert_eq!(
             find(Path::new("/no/such"), None).unwrap_err().exit_code(),
             127

@@ -1,4 +1,4 @@
-//! The command line. By hand: a parser library would be a fifth of this binary.
+//! Parses the command line, without a library: that would be a fifth of this binary.
 
 use std::{ffi::OsString, time::Duration};
 
@@ -23,7 +23,7 @@ Flags (one dash or two, '=' or a space before the value):
 Also answers as grpc-health-probe and cp, if called by those names.
 ";
 
-/// How to serve.
+/// The settings of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Flags {
     pub(crate) port: u16,
@@ -36,7 +36,7 @@ pub(crate) struct Flags {
     pub(crate) entrypoint: Vec<OsString>,
 }
 
-/// What the command line asks for.
+/// The action that the command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Serve(Flags),
@@ -44,7 +44,7 @@ pub(crate) enum Asked {
     Version,
 }
 
-/// What is wrong with a command line.
+/// An error in the command line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadFlags {
     #[error("unknown flag {0}; see --help")]
@@ -81,7 +81,7 @@ impl Default for Flags {
 }
 
 impl Flags {
-    /// Reads the words behind the program's name.
+    /// Parses the arguments after the program's name.
     pub(crate) fn parse(words: &[OsString]) -> Result<Asked, BadFlags> {
         let mut flags = Self::default();
         let mut words = words.iter();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_of_existing_installations_are_understood() {
+    fn accepts_the_flags_of_existing_templates() {
         let asked = parse("--port 9446 --max-request-body-size 100 --verbosity=9 -- /fn --a -- b");
         let Ok(Asked::Serve(flags)) = asked else {
             panic!("{asked:?}")
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named() {
+    fn names_invalid_flags() {
         for (line, says) in [
             ("", "entrypoint is missing"),
             ("--", "entrypoint is missing"),

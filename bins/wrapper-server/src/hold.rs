@@ -1,4 +1,4 @@
-//! `wrapper-server hold`: waits to be ended, in the container whose hook has copied the wrapper.
+//! `wrapper-server hold`: keeps the container alive whose hook has copied the wrapper.
 
 use std::{io, process::ExitCode};
 
@@ -6,7 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::complain;
 
-/// Waits for SIGTERM or SIGINT, which the kernel keeps from a PID 1 that does not ask for them.
+/// Waits for SIGTERM or SIGINT; the kernel delivers them to PID 1 only if it has a handler.
 pub(crate) fn main() -> ExitCode {
     match hold() {
         Ok(()) => ExitCode::SUCCESS,

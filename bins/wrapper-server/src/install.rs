@@ -1,10 +1,10 @@
-//! `wrapper-server install DIR`: puts this binary and its probe into a pod's shared volume.
+//! `wrapper-server install DIR`: copies this binary and its probe into a pod's shared volume.
 
 use std::{ffi::OsString, os::unix::fs::symlink, path::Path, process::ExitCode};
 
 use crate::{complain, copy};
 
-/// Installs into the directory that is named.
+/// Installs the wrapper into the given directory.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let [directory] = words else {
         return complain("install needs one directory", 2);

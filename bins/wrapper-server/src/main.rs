@@ -1,11 +1,13 @@
-//! One static binary that turns any image's program into a gRPC function, answering to three names:
+//! A static binary that serves any image's program as a function over gRPC.
+//!
+//! It has three names:
 //!
 //! ```text
 //! wrapper-server --port 9446 -- ENTRYPOINT…   serves the function, as PID 1 of its pod
-//! wrapper-server install DIR                  puts itself and its probe into DIR
-//! wrapper-server hold                         waits to be ended
-//! grpc-health-probe -addr HOST:PORT           asks a server for its health
-//! cp -a SRC/. DST                             copies, where an image has no shell
+//! wrapper-server install DIR                  copies itself and its probe into DIR
+//! wrapper-server hold                         waits for SIGTERM or SIGINT
+//! grpc-health-probe -addr HOST:PORT           checks the health of a server
+//! cp -a SRC/. DST                             copies files in an image without a shell
 //! ```
 
 mod announce;
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One clear line, and the exit code that goes with it.
+/// Prints an error as one line and returns the exit code.
 fn complain(error: &str, code: u8) -> ExitCode {
     eprintln!("wrapper-server: {error}");
     ExitCode::from(code)

@@ -1,4 +1,4 @@
-//! `grpc-health-probe`: asks a server for its health, with the flags and exit codes that pod
+//! `grpc-health-probe`: checks the health of a server, with the flags and exit codes that pod
 //! templates rely on.
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
@@ -8,7 +8,7 @@ use runner_proto::health::{
 };
 use tonic::{Code, transport::Endpoint};
 
-/// The tool's exit codes.
+/// The exit code of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Serving = 0,
@@ -27,7 +27,7 @@ struct Question {
     verbose: bool,
 }
 
-/// Asks, says the answer, and exits with the tool's code for it.
+/// Checks the health, prints the result and returns the exit code.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let (verdict, text) = match Question::parse(words) {
         Ok(question) => question.ask(),
@@ -73,7 +73,7 @@ impl Question {
                 "connect-timeout" => question.connect_timeout = duration(name, &text()?)?,
                 "rpc-timeout" => question.rpc_timeout = duration(name, &text()?)?,
                 "v" => question.verbose = value.as_deref() != Some("false"),
-                // Harmless: what they ask for makes no difference to a plaintext probe.
+                // Accepted and ignored: these flags do not affect a plaintext probe.
                 "user-agent" | "rpc-header" => drop(text()?),
                 "tls" | "spiffe" | "alts" if value.as_deref() == Some("false") => {}
                 "tls" | "spiffe" | "alts" => {
@@ -152,7 +152,7 @@ impl Question {
     }
 }
 
-/// Seconds and milliseconds are all that probes are given.
+/// Parses a duration in `ms`, `s` or `m`, the units used by probes.
 fn duration(flag: &str, text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.strip_suffix("ms") {
         Some(number) => (number, 0.001),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_pod_templates_are_understood() {
+    fn accepts_the_flags_of_pod_templates() {
         let question =
             parse("-addr localhost:9446 --service=x -connect-timeout 250ms -rpc-timeout=2s -v")
                 .unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused_with_a_reason() {
+    fn rejects_invalid_arguments_with_a_reason() {
         for (line, says) in [
             ("", "-addr not specified"),
             ("-addr x -tls", "plaintext"),

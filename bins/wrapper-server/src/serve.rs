@@ -1,4 +1,4 @@
-//! Serving the function, with the duties of PID 1.
+//! Serves the function and performs the duties of PID 1.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -11,10 +11,10 @@ use tracing::{info, warn};
 
 use crate::{announce::Announcement, complain, entrypoint, flags::Flags};
 
-/// Of longer logs the middle is cut out.
+/// Maximum size of a function's log in bytes, 4 MiB; the middle of longer logs is cut out.
 const LOG_LIMIT: usize = 4 << 20;
 
-/// Beyond this many waiting evaluations the runner should have started another pod long ago.
+/// Maximum number of queued evaluations; the runner starts another pod long before.
 const MAX_WAITING: usize = 1000;
 
 /// The function of this pod.
@@ -23,15 +23,15 @@ struct Wrapped {
     local: Local,
 }
 
-/// Serves until a signal ends it.
+/// Serves until a signal stops the process.
 pub(crate) fn main(flags: Flags) -> ExitCode {
-    // Our environment holds a token: no process of the same user may read it from /proc.
+    // The environment contains a token: no process of the same user may read it from /proc.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let program = match entrypoint::program(&flags.entrypoint) {
         Ok(program) => program,
         Err(error) => return complain(&error.to_string(), error.exit_code()),
     };
-    // One thread: evaluations are other processes, and a pod's share of a core is small.
+    // A single thread: evaluations are other processes, and a pod has a small share of a core.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,4 +1,4 @@
-//! What the pool wants done, as requests to the API server.
+//! Carries out the pool's actions as requests to the API server.
 
 use std::time::Duration;
 
@@ -12,49 +12,49 @@ use serde_json::json;
 
 use crate::{ApiError, RECLAIM_AFTER, ServiceSeen, Sighting, names::FIELD_MANAGER, observe};
 
-/// An API server that does not answer is found out, not waited for.
+/// Time limit of one request to the API server.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The pod namespace of a cluster.
+/// A client for the pods and services of the pod namespace.
 #[derive(Clone)]
 pub struct Cluster {
     pods: Api<Pod>,
     services: Api<Service>,
 }
 
-/// What became of a pod that was to be created.
+/// The result of a request to create a pod.
 #[derive(Debug)]
 pub enum CreateOutcome {
-    /// The API server took it.
+    /// The API server created the pod.
     Created {
-        /// What it is called there.
+        /// UID of the new pod.
         uid: Uid,
-        /// Its first version.
+        /// First resourceVersion of the new pod.
         resource_version: String,
     },
-    /// The name is taken, by this pod.
+    /// The name is taken by the pod given here.
     Taken(Box<Sighting>),
-    /// It was not created.
+    /// The pod was not created.
     Failed(ApiError),
 }
 
-/// What became of a pod that was to be deleted.
+/// The result of a request to delete a pod.
 #[derive(Debug, PartialEq, Eq)]
 pub enum DeleteOutcome {
-    /// It is on its way out; the watch will tell.
+    /// The API server accepted the deletion; the watch shows when the pod is gone.
     Asked,
-    /// It was gone already.
+    /// The pod no longer existed.
     Gone,
-    /// Somebody changed it since.
+    /// The pod changed after it was observed, so it was not deleted.
     Conflict,
-    /// It was not deleted.
+    /// The pod was not deleted.
     Failed(ApiError),
 }
 
 // === impl Cluster ===
 
 impl Cluster {
-    /// The namespace that function pods are in.
+    /// Returns a client for the function pods and services in `namespace`.
     #[must_use]
     pub fn new(client: Client, namespace: &str) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Cluster {
         }
     }
 
-    /// Creates a pod, or finds the one that has its name.
+    /// Creates a pod, or returns the existing pod of the same name.
     pub async fn create_pod(&self, pod: &Pod) -> CreateOutcome {
         match within(self.pods.create(&post(), pod)).await {
             Ok(made) => match (made.metadata.uid, made.metadata.resource_version) {
@@ -80,10 +80,10 @@ impl Cluster {
         }
     }
 
-    /// Asks the API server for the pod that it would store. Nothing is created.
+    /// Returns the pod that the API server would store, without creating it.
     ///
     /// # Errors
-    /// When the API server refuses the pod or does not answer.
+    /// Fails if the API server refuses the pod or does not answer.
     pub async fn dry_run(&self, pod: &Pod) -> Result<Pod, ApiError> {
         let parameters = PostParams {
             dry_run: true,
@@ -101,13 +101,15 @@ impl Cluster {
                     "{why}, and that pod runs no function"
                 ))),
             },
-            // It went while we looked: the next try finds the name free.
+            // The pod was removed between the two requests: the next attempt finds the name free.
             Err(ApiError::NotFound(_)) => CreateOutcome::Failed(ApiError::Passing(why)),
             Err(error) => CreateOutcome::Failed(error),
         }
     }
 
-    /// Creates a service; one of that name will do as well, it was made for the same slot.
+    /// Creates a service; returns `None` if a service of that name exists.
+    ///
+    /// The existing service is as good: it was made for the same slot.
     pub async fn create_service(&self, service: &Service) -> Result<Option<ServiceSeen>, ApiError> {
         match within(self.services.create(&post(), service)).await {
             Ok(made) => Ok(ServiceSeen::of(&made)),
@@ -116,7 +118,7 @@ impl Cluster {
         }
     }
 
-    /// Deletes a pod, if it is still the one that was seen.
+    /// Deletes a pod if its UID and resourceVersion are still the observed ones.
     pub async fn delete_pod(&self, delete: &Delete) -> DeleteOutcome {
         let parameters = DeleteParams::default().preconditions(Preconditions {
             uid: Some(delete.uid.as_str().to_owned()),
@@ -130,7 +132,7 @@ impl Cluster {
         }
     }
 
-    /// Deletes a service, if it is still the one that was seen.
+    /// Deletes a service if its UID is still the observed one.
     pub async fn delete_service(&self, service: &ServiceSeen) -> Result<(), ApiError> {
         let parameters = DeleteParams::default().preconditions(Preconditions {
             uid: Some(service.uid.clone()),
@@ -142,10 +144,10 @@ impl Cluster {
         }
     }
 
-    /// Writes a pod's `reclaim-after`, if it is still that pod.
+    /// Writes the annotation [`RECLAIM_AFTER`] of a pod if its UID is still the observed one.
     pub async fn extend(&self, extension: &Extension) -> Result<(), ApiError> {
         let patch = json!({"metadata": {
-            // Another pod's uid here makes the patch a conflict.
+            // The patch fails with a conflict if the pod has another UID.
             "uid": extension.uid.as_str(),
             "annotations": {RECLAIM_AFTER: extension.reclaim_after.unix_secs().to_string()},
         }});
@@ -173,7 +175,7 @@ pub(crate) fn post() -> PostParams {
     }
 }
 
-/// An answer of the API server within a limit.
+/// Waits for an answer of the API server, at most [`TIMEOUT`].
 pub(crate) async fn within<T>(asked: impl Future<Output = kube::Result<T>>) -> Result<T, ApiError> {
     match tokio::time::timeout(TIMEOUT, asked).await {
         Ok(answer) => answer.map_err(ApiError::from),

@@ -1,4 +1,4 @@
-//! What an error of the API server means for those who wait.
+//! Classification of API server errors, and their effect on waiting evaluations.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use runner_config::innermost;
 use runner_core::{EvaluationError, Reason};
 use runner_pool::StartFailure;
 
-/// Why a request to the API server came to nothing.
+/// The reason why a request to the API server failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
-    /// There is no such object, or no such kind.
+    /// The object or its kind does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// Somebody changed the object, or has its name.
+    /// The object was changed concurrently, or its name is taken.
     #[error("{0}")]
     Conflict(String),
-    /// Quota, admission, permission, validation: trying again changes nothing.
+    /// Quota, admission, permission or validation forbids the request; a retry does not help.
     #[error("{0}")]
     Refused(String),
-    /// Throttling or a server error: trying again may help.
+    /// The server throttles requests or has an internal error; a retry may help.
     #[error("the Kubernetes API server is in trouble: {0}")]
     Passing(String),
-    /// No answer.
+    /// The server did not answer.
     #[error("the Kubernetes API server cannot be reached: {0}")]
     Unreachable(String),
 }
@@ -29,8 +29,10 @@ pub enum ApiError {
 // === impl ApiError ===
 
 impl ApiError {
-    /// Logs what failed for which object. Nothing is logged while the API server cannot be reached:
-    /// the client logs when such a time begins and ends.
+    /// Logs the failed operation `what` on the object `name` as a warning.
+    ///
+    /// [`Unreachable`](Self::Unreachable) is logged at debug level only: the client logs the start
+    /// and the end of an outage.
     pub fn log(&self, what: &str, name: &str) {
         match self {
             Self::Unreachable(_) => tracing::debug!(name, error = %self, "{what}"),
@@ -42,7 +44,7 @@ impl ApiError {
         Self::Unreachable(format!("no answer within {after:?}"))
     }
 
-    /// What it means for a pod that was to be started.
+    /// Converts the error into the failure of a pod start.
     #[must_use]
     pub fn into_start_failure(self) -> StartFailure {
         let message = self.to_string();
@@ -62,7 +64,7 @@ impl From<kube::Error> for ApiError {
     fn from(error: kube::Error) -> Self {
         let status = match error {
             kube::Error::Api(status) => status,
-            // The text of a service error names only the layer; its source says what happened.
+            // The text of a service error names only the layer; its source has the cause.
             kube::Error::Service(source) => return Self::Unreachable(innermost(&*source)),
             kube::Error::SerdeError(error) => return Self::Refused(error.to_string()),
             other => return Self::Unreachable(innermost(&other)),
@@ -101,7 +103,7 @@ mod tests {
     #[case(403)]
     #[case(422)]
     #[case(404)]
-    fn a_refusal_fails_those_who_wait_and_quotes_the_server(#[case] code: u16) {
+    fn fails_waiting_evaluations_with_the_servers_message_on_a_refusal(#[case] code: u16) {
         let StartFailure::Refused(error) = answered(code).into_start_failure() else {
             panic!("{code} is final")
         };
@@ -114,7 +116,7 @@ mod tests {
     #[case(429)]
     #[case(500)]
     #[case(503)]
-    fn trouble_is_tried_again(#[case] code: u16) {
+    fn retries_after_a_conflict_or_a_server_error(#[case] code: u16) {
         let StartFailure::Passing(error) = answered(code).into_start_failure() else {
             panic!("{code} passes")
         };

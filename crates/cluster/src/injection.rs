@@ -1,9 +1,9 @@
-//! Choice of the way in which the wrapper gets into function pods (`--wrapper-injection`).
+//! Chooses the injection of new function pods (`--wrapper-injection`).
 //!
-//! Where the pod template is the built-in one, `auto` takes the fastest way that the cluster
-//! supports: image volume, container beside the function, init container. Dry runs show which pods
-//! the API server accepts. A node that cannot mount an image volume shows in the status of the pod,
-//! and the next pod is made in the next way.
+//! With the built-in pod template, `auto` takes the fastest injection that the cluster supports:
+//! image volume, container beside the function, init container. Dry runs show which pods the API
+//! server accepts. If a node cannot mount an image volume, the status of the pod shows it, and the
+//! next pod is made with the next injection.
 
 use std::{
     fmt,
@@ -19,35 +19,37 @@ use crate::{
 
 /// Name of the pod in dry runs. No pod of this name is ever created.
 const SAMPLE: &str = "wrapper-injection-dry-run";
-/// Time after which a refusal or a failed pod counts no more: clusters are upgraded.
+/// Time after which a refusal or a failed pod is forgotten, since clusters are upgraded.
 const REMEMBER: Duration = Duration::from_secs(3600);
-/// Time after which a question that got no clear answer is asked again.
+/// Time between dry runs while their result is unclear.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
-/// All ways, the fastest first.
+/// All injections, the fastest first.
 const WAYS: [Injection; 3] = [Injection::Image, Injection::Container, Injection::Init];
-/// States of a container whose volume the node could not mount, or whose program was not there.
+/// Waiting reasons of a container whose volume cannot be mounted or whose program does not exist.
 const MOUNT_FAILURES: [&str; 2] = ["CreateContainerError", "RunContainerError"];
-/// Reasons of a container's end before its program ran. A pod that restarts such a container shows
-/// them behind `CrashLoopBackOff`.
+/// Termination reasons of a container whose program never ran.
+///
+/// For a restarted container they are in the message of the `CrashLoopBackOff` failure.
 const NEVER_RAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
-/// States that mean that an image cannot be pulled, whichever container needs it.
+/// Waiting reasons of any container whose image cannot be pulled.
 const PULL_FAILURES: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
 
 /// The value of `--wrapper-injection`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InjectionPolicy {
-    /// The fastest way that the cluster supports where the pod template is the built-in one; a
-    /// template of the user's own is used as it is written.
+    /// The fastest supported injection with the built-in pod template.
+    ///
+    /// A template of the user's own is used as it is written.
     #[default]
     Auto,
-    /// Always the same way.
+    /// Always the given injection.
     Fixed(Injection),
 }
 
-/// The way that new pods are made in, and the reason.
+/// The injection of new pods, and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InjectionStatus {
-    /// The way in use.
+    /// The injection in use.
     pub injection: Injection,
     /// The reason in one word, for metrics.
     pub reason: InjectionReason,
@@ -55,29 +57,29 @@ pub struct InjectionStatus {
     pub detail: String,
 }
 
-/// The reason for a way, in one word.
+/// The reason for the choice of an injection, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectionReason {
-    /// The flag names this way.
+    /// The flag names this injection.
     Flag,
     /// The pod template is the user's own.
     Template,
-    /// It is the fastest way, and the cluster supports it.
+    /// The cluster supports this injection, and it is the fastest.
     Supported,
-    /// The API server refuses the faster way.
+    /// The API server refuses the faster injection.
     Refused,
-    /// A pod made in the faster way did not start.
+    /// A pod with the faster injection did not start.
     Failed,
-    /// The API server did not say whether it supports the faster way.
+    /// Dry runs did not show whether the API server supports the faster injection.
     Unknown,
 }
 
-/// Chooses the way for each pod, and remembers what did not work.
+/// The chooser of the injection of each pod, with a memory of injections that failed.
 pub struct Injector {
     policy: InjectionPolicy,
     cluster: Cluster,
     render: Arc<RenderOptions>,
-    /// The API server's last answer. Locked while it is asked, so that it is asked once.
+    /// Result of the last dry runs and its time. Locked during dry runs, so that they run once.
     support: tokio::sync::Mutex<Option<(Support, Instant)>>,
     state: Mutex<State>,
 }
@@ -94,21 +96,21 @@ struct Failure {
     at: Instant,
 }
 
-/// Answer of the API server to dry runs.
+/// The result of dry runs.
 #[derive(Clone)]
 enum Support {
-    /// It accepts pods made in the fastest way.
+    /// The API server accepts pods with the fastest injection.
     All,
-    /// It accepts pods made in this way, and refuses faster ones for the reason given.
+    /// The API server accepts pods with this injection and refuses faster ones for this reason.
     From(Injection, String),
-    /// It refuses every pod, or cannot be asked.
+    /// The API server refuses every pod, or does not answer.
     Unknown(String),
 }
 
 // === impl Injector ===
 
 impl Injector {
-    /// Returns an injector that has not asked the API server yet.
+    /// Returns an injector that has made no dry run yet.
     #[must_use]
     pub fn new(policy: InjectionPolicy, cluster: Cluster, render: Arc<RenderOptions>) -> Self {
         Self {
@@ -120,7 +122,9 @@ impl Injector {
         }
     }
 
-    /// Returns the way for the next pod. Asks the API server where its answer is missing or old.
+    /// Returns the injection for the next pod.
+    ///
+    /// Makes dry runs if their last result is missing or too old.
     pub async fn choose(&self, templates: &Templates) -> Injection {
         let status = match self.policy {
             InjectionPolicy::Fixed(injection) => {
@@ -144,8 +148,9 @@ impl Injector {
         injection
     }
 
-    /// Returns the way for a pod that the API server refused in the way it was made. None: the
-    /// refusal has nothing to do with it.
+    /// Returns another injection for a pod that the API server refused.
+    ///
+    /// Returns `None` if the refusal is unrelated to the injection.
     pub async fn instead_of(&self, refused: Injection, templates: &Templates) -> Option<Injection> {
         if self.policy != InjectionPolicy::Auto || refused == Injection::Init {
             return None;
@@ -155,8 +160,9 @@ impl Injector {
         (next != refused).then_some(next)
     }
 
-    /// Takes note of a pod that did not start. Returns whether its way is the likely cause and the
-    /// next pod is made in another.
+    /// Records a pod that did not start.
+    ///
+    /// Returns whether the injection is the likely cause; then the next pod is made with another.
     pub fn failed(&self, injection: Injection, failure: &PodFailure) -> bool {
         let reason = &*failure.reason;
         let likely = match injection {
@@ -173,15 +179,17 @@ impl Injector {
         likely && self.give_up(injection, &format!("{reason}: {}", failure.message))
     }
 
-    /// Takes note of a pod that has a node and no address for a long time. A kubelet without image
-    /// volumes leaves a pod in this state and says why only in an event. Returns whether the pod's
-    /// way is the likely cause and the next pod is made in another.
+    /// Records a pod that was scheduled long ago and still has no address.
+    ///
+    /// A kubelet without image volumes leaves a pod in this state and gives the reason only in an
+    /// event. Returns whether the injection is the likely cause; then the next pod is made with
+    /// another.
     pub fn stuck(&self, injection: Injection) -> bool {
         injection == Injection::Image
             && self.give_up(injection, "its node did not begin to start it in time")
     }
 
-    /// Returns the way in use. None: no template has been seen yet.
+    /// Returns the injection in use, or `None` before the first choice.
     #[must_use]
     pub fn status(&self) -> Option<InjectionStatus> {
         self.lock().status.clone()
@@ -250,8 +258,10 @@ impl Injector {
         support
     }
 
-    /// Asks by dry runs, the fastest way first. A refusal counts only if a pod made in a slower way
-    /// is accepted: otherwise it is about something else, such as a quota.
+    /// Makes dry runs, the fastest injection first.
+    ///
+    /// A refusal counts only if a pod with a slower injection is accepted; otherwise it has another
+    /// cause, such as a quota.
     async fn ask(&self, templates: &Templates) -> Support {
         let mut refusals = Vec::new();
         for injection in WAYS {
@@ -272,7 +282,7 @@ impl Injector {
         Support::Unknown(format!("the API server accepts no pod at present: {first}"))
     }
 
-    /// Returns the way in which the pod is made that the API server would store.
+    /// Returns the injection of the pod that the API server would store.
     async fn dry_run(
         &self,
         injection: Injection,

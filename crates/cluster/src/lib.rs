@@ -1,12 +1,12 @@
-//! Kubernetes: templates, pods, services and the pull secret; carries out the pool's actions.
+//! Kubernetes side of the pod runtime: templates, pods, services and the pull secret.
 //!
 //! ```text
 //! Create ─→ render(template, image, settings) ─→ act ─→ API server ─→ watch ─→ observe ─→ Observed
 //! ```
 //!
-//! Nothing here decides anything: which pod is made, kept or removed is the pool's business. gRPC
-//! and the way to a pod are not known here either. Every verb used is one that existing
-//! installations grant.
+//! This crate carries out the pool's actions and reports what the API server shows. It makes no
+//! decisions: the pool decides which pods are created, kept or removed. It contains no gRPC and no
+//! connections to pods. It uses only the verbs that the RBAC rules of existing installations grant.
 
 mod act;
 mod error;

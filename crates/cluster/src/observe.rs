@@ -1,4 +1,4 @@
-//! A pod as the API server shows it, in the pool's words.
+//! Converts a pod of the API server into the pool's observation.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     render::{image_of, message_limit_of, wrapper_image_of},
 };
 
-/// States of a container that do not end by waiting.
+/// Waiting reasons of a container that count as a failed start: more waiting does not help.
 const FINAL: [&str; 10] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -26,22 +26,24 @@ const FINAL: [&str; 10] = [
     "CrashLoopBackOff",
 ];
 
-/// A pod, and what the pool need not know of it.
+/// The observed state of a pod: the pool's part, and further details.
 #[derive(Clone, Debug)]
 pub struct Sighting {
-    /// What the pool is told.
+    /// The observation that is passed to the pool.
     pub observed: Observed,
-    /// The pod's own address, once it has one.
+    /// IP address of the pod, once assigned.
     pub address: Option<IpAddr>,
-    /// Why no node takes it. Not a failure by itself: a node may be on its way.
+    /// The reason why the pod cannot be scheduled.
+    ///
+    /// Not a failure by itself: an autoscaler may be adding a node.
     pub unschedulable: Option<PodFailure>,
-    /// Whether a node has taken it.
+    /// Whether the pod is assigned to a node.
     pub scheduled: bool,
-    /// The way in which the wrapper gets into the pod.
+    /// The injection that the pod was made with.
     pub injection: Injection,
 }
 
-/// Reads a pod. None: it runs no function that could be named.
+/// Reads the state of a pod; returns `None` if the pod has no valid function image.
 #[must_use]
 pub fn observe(pod: &Pod) -> Option<Sighting> {
     let meta = &pod.metadata;
@@ -81,9 +83,10 @@ pub fn observe(pod: &Pod) -> Option<Sighting> {
     })
 }
 
-/// Returns the image with the digest that runs. Pods that name their image by tag have the digest in
-/// an annotation. Pods of earlier runners have none; the kubelet tells it once it has pulled the
-/// image.
+/// Returns the image with the digest that the pod runs.
+///
+/// Pods that name their image by tag have the digest in an annotation. Pods of earlier runners do
+/// not; for them the kubelet reports the digest once it has pulled the image.
 fn pinned(
     image: ImageReference,
     annotated: Option<&String>,
@@ -133,7 +136,7 @@ fn phase(status: &PodStatus) -> PodPhase {
     PodPhase::Starting(waits_for.map(Into::into))
 }
 
-/// A pod that has ended, with what its container left behind.
+/// Returns the failure of a pod that has ended, with the exit of its container.
 fn ended(status: &PodStatus, otherwise: &str) -> PodFailure {
     let all = || status.container_statuses.iter().flatten();
     let function = all().find(|container| container.name == FUNCTION_CONTAINER);
@@ -168,7 +171,9 @@ fn stuck(container: &ContainerStatus) -> Option<PodFailure> {
     })
 }
 
-/// How a container ended and the last lines it printed, which the kubelet puts into its status.
+/// Returns the exit reason and code of a container, and the last lines it printed.
+///
+/// The kubelet puts these lines into the container's status.
 fn last_words(container: &ContainerStatus) -> Option<String> {
     let states = [container.state.as_ref(), container.last_state.as_ref()];
     let ended = states
@@ -237,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_and_address_are_read() {
+    fn reads_annotations_and_address() {
         let seen = seen(
             &json!({"podIP": "198.18.0.7", "conditions": [{"type": "Ready", "status": "True"}]}),
         );
@@ -260,7 +265,7 @@ mod tests {
     #[case::the_last_counts(json!(["--max-request-body-size=7", "--max-request-body-size=20"]), 20)]
     #[case::the_functions_own(json!(["--", "fn", "--max-request-body-size=7"]), 6_291_456)]
     #[case::none(json!([]), 6_291_456)]
-    fn the_wrappers_message_limit_is_read_from_its_arguments(
+    fn reads_the_wrappers_message_limit_from_its_arguments(
         #[case] args: Value,
         #[case] limit: u64,
     ) {
@@ -285,7 +290,7 @@ mod tests {
     #[case::init(json!({"initContainers": [{"name": "copy-wrapper-server", "image": "wrapper:v2"}]}))]
     #[case::volume(json!({"volumes": [
         {"name": "wrapper-server-tools", "image": {"reference": "wrapper:v2"}}]}))]
-    fn the_wrappers_image_is_read_from_the_spec(#[case] spec: Value) {
+    fn reads_the_wrappers_image_from_the_spec(#[case] spec: Value) {
         let mut pod = json!({
             "metadata": {"name": "fn-1", "uid": "u1", "resourceVersion": "5"},
             "spec": {"containers": [{"name": "function", "image": "ghcr.io/x/fn:v1"}]},
@@ -302,7 +307,7 @@ mod tests {
     #[case("ImagePullBackOff")]
     #[case("InvalidImageName")]
     #[case("CreateContainerConfigError")]
-    fn a_container_that_will_not_start_ends_the_wait(#[case] reason: &str) {
+    fn reports_a_container_that_cannot_start_as_failed(#[case] reason: &str) {
         let state = json!({"waiting": {"reason": reason, "message": "no such thing"}});
         let seen = seen(
             &json!({"phase": "Pending", "containerStatuses": [container("function", &state, &json!({}))]}),
@@ -317,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_without_a_digest_gets_the_one_that_was_pulled() {
+    fn adds_the_pulled_digest_to_an_image_without_one() {
         let digest = format!("sha256:{}", "0".repeat(64));
         let image = |status: &Value| seen(status).observed.image.to_string();
         assert_eq!(image(&json!({})), "ghcr.io/x/fn:v1");
@@ -330,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_is_told_with_its_last_lines() {
+    fn reports_a_crash_with_the_last_lines_of_output() {
         let state = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}});
         let last = json!({"terminated": {"exitCode": 127, "reason": "Error", "message": "fn: not found\n"}});
         let seen = seen(
@@ -346,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn an_evicted_pod_says_why() {
+    fn reports_the_reason_of_an_eviction() {
         let seen = seen(
             &json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}),
         );
@@ -360,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_without_a_node_says_what_it_waits_for() {
+    fn reports_why_a_pod_is_unschedulable() {
         let seen = seen(&json!({"phase": "Pending", "conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}));
         assert_eq!(&*seen.unschedulable.unwrap().message, "0/1 nodes");

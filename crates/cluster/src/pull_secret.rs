@@ -1,4 +1,4 @@
-//! The Secret function pods are pulled with, kept in step with the runner's docker config file.
+//! Synchronises the image pull secret of function pods with the runner's docker config file.
 
 use std::{
     collections::BTreeMap,
@@ -21,18 +21,21 @@ use crate::{
 
 const KIND: &str = "kubernetes.io/dockerconfigjson";
 const KEY: &str = ".dockerconfigjson";
-/// Reading a small file costs nothing.
+/// Time between two reads of the file; reading a small file costs almost nothing.
 const READ_EVERY: Duration = Duration::from_secs(2);
-/// Somebody may change or remove the Secret, which cannot be watched.
+/// Time after which the Secret is compared again although the file did not change.
+///
+/// Others may change or remove the Secret, and it cannot be watched.
 const COMPARE_EVERY: Duration = Duration::from_secs(60);
 
-/// Copies the file into the Secret. The Secret may be created, read, updated and deleted; it is
-/// never listed or watched.
+/// A task that copies the docker config file into the Secret.
+///
+/// The runner may create, read, update and delete the Secret; it never lists or watches it.
 pub struct PullSecret {
     secrets: Api<Secret>,
     name: String,
     file: PathBuf,
-    /// What the Secret held when it was looked at last.
+    /// Content of the Secret when it was last compared, and the time of the comparison.
     written: Option<(Vec<u8>, Instant)>,
     trouble: Option<String>,
 }
@@ -40,7 +43,7 @@ pub struct PullSecret {
 // === impl PullSecret ===
 
 impl PullSecret {
-    /// Nothing is read or written yet.
+    /// Returns a task that has not read or written anything yet.
     #[must_use]
     pub fn new(client: Client, namespace: &str, name: &str, file: PathBuf) -> Self {
         Self {
@@ -52,7 +55,7 @@ impl PullSecret {
         }
     }
 
-    /// Keeps it in step, for ever.
+    /// Synchronises the Secret every 2 s and never returns.
     pub async fn keep(mut self) {
         loop {
             tokio::time::sleep(READ_EVERY).await;
@@ -60,7 +63,7 @@ impl PullSecret {
         }
     }
 
-    /// Brings it in step once. What stands in the way is logged when it is news.
+    /// Synchronises the Secret once; logs a failure unless the previous failure was the same.
     pub async fn bring_in_step(&mut self) {
         let trouble = match fs::read(&self.file) {
             Ok(content) if self.is_known(&content) => None,
@@ -72,7 +75,7 @@ impl PullSecret {
                     self.written = Some((content, Instant::now()));
                     None
                 }
-                // Another replica was faster; the next look compares.
+                // Another replica wrote the Secret first; the next round compares again.
                 Err(ApiError::Conflict(_)) => None,
                 Err(error) => Some(error.to_string()),
             },
@@ -94,14 +97,14 @@ impl PullSecret {
         written.is_some_and(|(known, at)| known == content && at.elapsed() < COMPARE_EVERY)
     }
 
-    /// Whether there was anything to write.
+    /// Writes the Secret if its content differs; returns whether it wrote.
     async fn write(&self, content: &[u8]) -> Result<bool, ApiError> {
         let content = ByteString(content.to_owned());
         let Some(mut found) = within(self.secrets.get_opt(&self.name)).await? else {
             return self.create(content).await;
         };
         if found.type_.as_deref() != Some(KIND) {
-            // The type cannot be changed.
+            // The type of a Secret is immutable.
             self.delete(found.metadata.uid).await?;
             return self.create(content).await;
         }

@@ -1,4 +1,4 @@
-//! From a slot to be filled to the pod and the service that fill it.
+//! Renders the pod and the service of a slot from the templates.
 
 mod harden;
 mod overrides;
@@ -31,38 +31,38 @@ use crate::{
     },
 };
 
-/// The wrapper's flag for the largest message.
+/// The wrapper's flag for the largest message, in bytes.
 const SIZE_FLAG: &str = "--max-request-body-size";
 
-/// The largest message of a wrapper that is given no such flag.
+/// The wrapper's limit without [`SIZE_FLAG`], in bytes.
 const WRAPPER_MESSAGE_LIMIT: u64 = 6_291_456;
 
-/// How the wrapper gets into a pod.
+/// The way in which the wrapper gets into a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Injection {
-    /// An init container copies it.
+    /// An init container copies the wrapper.
     #[default]
     Init,
-    /// A container that starts before the function copies it, and stays.
+    /// A container that starts before the function copies the wrapper and keeps running.
     Container,
-    /// Its image is mounted (Kubernetes ImageVolume).
+    /// The wrapper's image is mounted as a volume (Kubernetes ImageVolume).
     Image,
 }
 
-/// How pods name the function's image (`--image-pinning`).
+/// The way in which pods name the function's image (`--image-pinning`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pinning {
-    /// By tag and digest: every node runs what the tag pointed at when it was looked up.
+    /// Tag and digest: every node runs the image that the tag resolved to at lookup.
     #[default]
     Digest,
-    /// By tag alone, as requested. The digest is kept in an annotation.
+    /// Tag alone, as requested; the digest is kept in an annotation.
     Tag,
 }
 
 // === impl Injection ===
 
 impl Injection {
-    /// Returns the way in which an existing pod was made.
+    /// Returns the injection that an existing pod was made with.
     pub(crate) fn of(pod: &Pod) -> Self {
         let Some(spec) = &pod.spec else {
             return Self::Init;
@@ -77,7 +77,7 @@ impl Injection {
         }
     }
 
-    /// Returns the name of the way in a sentence.
+    /// Returns the name of the injection for use in a sentence.
     pub(crate) fn named(self) -> &'static str {
         match self {
             Self::Init => "an init container",
@@ -97,35 +97,38 @@ impl fmt::Display for Injection {
     }
 }
 
-/// What is the same for all pods.
+/// Options that are the same for all pods and services.
 #[derive(Clone, Debug, Default)]
 pub struct RenderOptions {
-    /// The image with the wrapper (`WRAPPER_SERVER_IMAGE`).
+    /// Image that contains the wrapper (`WRAPPER_SERVER_IMAGE`).
     pub wrapper_image: String,
-    /// How it gets into a pod.
+    /// The way in which the wrapper gets into a pod.
     pub injection: Injection,
-    /// The largest message, for the wrapper's flag.
+    /// Largest message in bytes, for the wrapper's flag.
     pub max_request_body_size: usize,
-    /// The Secret that images outside the public catalogs are pulled with.
+    /// Name of the Secret for pulling images outside the public catalogs.
     pub pull_secret: Option<String>,
-    /// Whether a service leads to its pod before Kubernetes calls the pod ready. Needed only where
-    /// the service is the only way to a pod. Such a service also leads to pods that are ending,
-    /// which the Go runner does not expect when it takes over a slot.
+    /// Whether a service routes to its pod before the pod is ready.
+    ///
+    /// Needed only where pods are reached through services alone. Such a service also routes to
+    /// terminating pods, which the Go runner does not expect when it takes over a slot.
     pub service_before_ready: bool,
-    /// How pods name the function's image.
+    /// The way in which pods name the function's image.
     pub pinning: Pinning,
 }
 
-/// Whom a pod's wrapper calls when it listens.
+/// The data that a wrapper needs for its announcement.
+///
+/// The type has no `Debug`, so that the token is not printed: it is a secret while it is valid.
 #[derive(Clone)]
 pub struct Announce {
-    /// Address and port of this runner.
+    /// Address (host:port) of this runner.
     pub runner: String,
-    /// What the wrapper proves itself with. Not printed: it is a secret for as long as it is good.
+    /// Token that authenticates the wrapper.
     pub token: String,
 }
 
-/// The pod of a slot.
+/// Renders the pod of a slot.
 #[must_use]
 pub fn pod(
     create: &Create,
@@ -154,7 +157,7 @@ pub fn pod(
         match by_tag(image, options) {
             Some(by_tag) => {
                 place::place(container, &by_tag.to_string());
-                // The node may have an earlier image of this tag.
+                // The node may have an older image with this tag.
                 container
                     .image_pull_policy
                     .get_or_insert_with(|| "Always".to_owned());
@@ -181,7 +184,7 @@ pub fn pod(
     }
 }
 
-/// The service of a slot.
+/// Renders the service of a slot.
 #[must_use]
 pub fn service(slot: &PodName, templates: &Templates, options: &RenderOptions) -> Service {
     let template = templates.service.clone();
@@ -217,12 +220,12 @@ pub fn service(slot: &PodName, templates: &Templates, options: &RenderOptions) -
     }
 }
 
-/// The image of a pod's function container.
+/// Returns the image of a pod's function container.
 pub(crate) fn image_of(pod: &Pod) -> Option<ImageReference> {
     function_of(pod)?.image.as_deref()?.parse().ok()
 }
 
-/// Returns the largest message, in bytes, that the wrapper of a pod accepts by its arguments.
+/// Returns the largest message in bytes that a pod's wrapper accepts, according to its arguments.
 pub(crate) fn message_limit_of(pod: &Pod) -> Option<u64> {
     let mut args = function_of(pod)?.args.iter().flatten();
     let mut limit = WRAPPER_MESSAGE_LIMIT;
@@ -232,13 +235,13 @@ pub(crate) fn message_limit_of(pod: &Pod) -> Option<u64> {
             None if is_size_flag(arg) => args.next().map(String::as_str),
             _ => None,
         };
-        // The last one counts, as in the wrapper.
+        // The last flag wins, as in the wrapper.
         limit = given.and_then(|value| value.parse().ok()).unwrap_or(limit);
     }
     Some(limit)
 }
 
-/// Returns the image that the wrapper of a pod comes from, in whichever way.
+/// Returns the wrapper image of a pod, for every kind of injection.
 pub(crate) fn wrapper_image_of(pod: &Pod) -> Option<&str> {
     let spec = pod.spec.as_ref()?;
     let mut volumes = spec.volumes.iter().flatten();
@@ -256,7 +259,7 @@ pub(crate) fn wrapper_image_of(pod: &Pod) -> Option<&str> {
     copy.image.as_deref()
 }
 
-/// Go's flags take one dash or two.
+/// Returns whether `flag` is [`SIZE_FLAG`], with one dash or two as in Go.
 fn is_size_flag(flag: &str) -> bool {
     flag == SIZE_FLAG || SIZE_FLAG.strip_prefix('-') == Some(flag)
 }
@@ -280,7 +283,7 @@ fn fill(container: &mut Container, entrypoint: &[String], options: &RenderOption
     let args = container.args.get_or_insert_default();
     let flags = ["--port", &port, SIZE_FLAG, &size, "--"];
     args.extend(flags.map(str::to_owned));
-    // Kubernetes expands $(NAME) in arguments; what the image says is meant as it is.
+    // Kubernetes expands $(NAME) in arguments; the image's entrypoint is meant literally.
     args.extend(entrypoint.iter().map(|word| word.replace("$(", "$$(")));
     let ports = container.ports.get_or_insert_default();
     let port = i32::from(PORT);
@@ -290,13 +293,15 @@ fn fill(container: &mut Container, entrypoint: &[String], options: &RenderOption
             ..ContainerPort::default()
         });
     }
-    // The last log lines of a crashed container come with its status: no permission needed. What
-    // the template says is no wish: the API server writes `File` into every template it stores.
+    // The status of a crashed container then has its last log lines, without a further permission.
+    // The template's value is overwritten: it is rarely intended, since the API server writes the
+    // default `File` into every template it stores.
     container.termination_message_policy = Some("FallbackToLogsOnError".to_owned());
 }
 
-/// Returns the image without its digest, if pods are to name it so. An image that was requested
-/// without a tag keeps its digest.
+/// Returns the image without its digest if pods name images by tag.
+///
+/// Returns `None` for an image that was requested without a tag: it keeps its digest.
 fn by_tag(image: &ImageReference, options: &RenderOptions) -> Option<ImageReference> {
     match options.pinning {
         Pinning::Digest => None,

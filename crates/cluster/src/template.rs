@@ -1,4 +1,4 @@
-//! What function pods and their services are made from, in every form installations have.
+//! Templates of function pods and their services, in every form that installations use.
 
 mod built_in;
 mod contract;
@@ -19,38 +19,38 @@ pub use source::{MissingTemplates, TemplateObjects, TemplateSource};
 
 pub(crate) use default::{pod_template, service_template};
 
-/// A pod template and a service template that fit together, and what the pair is called.
+/// A validated pair of a pod template and a service template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Templates {
-    /// What pods are made from.
+    /// The template of pods.
     pub pod: PodTemplateSpec,
-    /// What services are made from.
+    /// The template of services.
     pub service: ServiceTemplateSpec,
-    /// The resource version of the object with the pod template, as earlier runners know it too.
+    /// The resourceVersion of the object with the pod template, which earlier runners use too.
     pub version: Arc<str>,
 }
 
-/// Why a template cannot be used.
+/// The reason why a template cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTemplate {
-    /// The text is no such object.
+    /// The text of a ConfigMap key is not an object of the expected kind.
     #[error("key {key:?} of the template ConfigMap is no {kind}: {why}")]
     Malformed {
-        /// Where.
+        /// Key in the ConfigMap.
         key: &'static str,
-        /// What was expected there.
+        /// Expected kind.
         kind: &'static str,
-        /// The parser's words.
+        /// Message of the parser.
         why: String,
     },
-    /// The ConfigMap is not there, or not ours to read.
+    /// The ConfigMap does not exist or cannot be read.
     #[error("cannot read the pod template from ConfigMap {namespace}/{name}: {why}")]
     Unreadable {
-        /// Where it was looked for.
+        /// Namespace of the ConfigMap.
         namespace: String,
-        /// Its name.
+        /// Name of the ConfigMap.
         name: String,
-        /// The API server's words.
+        /// Error of the API server.
         why: String,
     },
     /// A template object does not exist and is not created.
@@ -65,16 +65,16 @@ pub enum BadTemplate {
         namespace: String,
         /// Name of the object.
         name: String,
-        /// The reason why it cannot be used.
+        /// Reason why the object cannot be used.
         why: String,
     },
-    /// A key is missing.
+    /// The ConfigMap lacks this key.
     #[error("the template ConfigMap has no key {0:?}")]
     NoKey(&'static str),
-    /// The template lacks what the runner relies on.
+    /// The pod template lacks something that the runner relies on.
     #[error("the pod template {0}")]
     Contract(String),
-    /// The service would not lead to the wrapper.
+    /// Services made from the template would not route to the wrapper.
     #[error("the service template {0}")]
     Service(String),
 }
@@ -82,7 +82,7 @@ pub enum BadTemplate {
 // === impl Templates ===
 
 impl Templates {
-    /// What is used where the cluster holds no templates and takes none.
+    /// Returns the templates for clusters in which none exist and none can be created.
     #[must_use]
     pub fn built_in() -> Self {
         Self {
@@ -92,14 +92,15 @@ impl Templates {
         }
     }
 
-    /// Returns whether the pod template is the built-in one of this or an earlier version, stored
-    /// or not. A template that was edited is not.
+    /// Returns whether the pod template is the built-in one of this or an earlier version.
+    ///
+    /// It may be stored in the cluster, but not edited.
     #[must_use]
     pub fn is_built_in(&self) -> bool {
         built_in::is_built_in(&self.pod)
     }
 
-    /// Returns whether services made from the template have no address of their own.
+    /// Returns whether services made from the template have no cluster IP.
     #[must_use]
     pub fn service_is_headless(&self) -> bool {
         let spec = self.service.spec.as_ref();
@@ -109,7 +110,9 @@ impl Templates {
         })
     }
 
-    /// From the objects in the pod namespace. A part that is not there is the built-in one.
+    /// Reads the templates from objects in the pod namespace.
+    ///
+    /// A missing object is replaced by the built-in template.
     pub fn of_objects(
         pod: Option<&PodTemplate>,
         service: Option<&ServiceTemplate>,
@@ -128,8 +131,9 @@ impl Templates {
         Ok(templates)
     }
 
-    /// Returns the templates as the pool compares pods with them. A changed service template makes
-    /// new pods too, with new services.
+    /// Returns the values by which the pool recognises pods of an old template.
+    ///
+    /// A changed service template leads to new pods too, with new services.
     #[must_use]
     pub fn for_pool(&self, options: &RenderOptions) -> runner_pool::Template {
         runner_pool::Template {
@@ -140,7 +144,7 @@ impl Templates {
         }
     }
 
-    /// From the older generation's ConfigMap.
+    /// Reads the templates from the ConfigMap of older installations.
     pub fn of_config_map(map: &ConfigMap) -> Result<Self, BadTemplate> {
         let text = |key| map.data.as_ref().and_then(|data| data.get(key));
         let pod = text("template").ok_or(BadTemplate::NoKey("template"))?;
@@ -210,12 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_in_keeps_its_own_contract() {
+    fn accepts_the_built_in_pod_template() {
         assert_eq!(contract::check(&Templates::built_in().pod), Ok(()));
     }
 
     #[test]
-    fn the_version_is_the_pod_templates_whichever_object_is_newer() {
+    fn takes_the_version_of_the_pod_template_even_if_the_service_template_is_newer() {
         let mut pod = default::pod_template_object(POD_TEMPLATE);
         let mut service = default::service_template_object(SERVICE_TEMPLATE);
         pod.metadata.resource_version = Some("9".to_owned());
@@ -234,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_generations_config_map_is_read() {
+    fn reads_the_config_map_of_older_installations() {
         let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  annotations: {team: blue}\nspec:\n  \
                    containers:\n  - name: function\n    image: replaced\n    command: [/wrapper-server-tools/wrapper-server]\n    volumeMounts:\n    - {name: wrapper-server-tools, mountPath: /wrapper-server-tools}\n  \
                    volumes:\n  - name: wrapper-server-tools\n    emptyDir: {}\n";
@@ -251,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_services_without_an_address_of_their_own() {
+    fn recognises_headless_services() {
         let headless = |spec: serde_json::Value| {
             let mut templates = Templates::built_in();
             templates.service.spec = serde_json::from_value(spec).unwrap();
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_config_map_is_said() {
+    fn reports_errors_in_a_config_map() {
         let says = |data: serde_json::Value| {
             Templates::of_config_map(&config_map(&data))
                 .unwrap_err()

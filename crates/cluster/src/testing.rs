@@ -1,4 +1,4 @@
-//! An API server that answers as a test says, and what it was asked.
+//! A scripted API server for tests that records the requests it receives.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,15 +8,16 @@ use http_body_util::{BodyExt, Full};
 use kube::client::Body;
 use serde_json::{Value, json};
 
-/// What was asked: method, path with query, body.
+/// A recorded request: method, path with query, body.
 pub(crate) type Asked = (String, String, Value);
 
-/// Everything that was asked so far.
+/// All requests received so far.
 #[derive(Clone, Default)]
 pub(crate) struct Record(Arc<Mutex<Vec<Asked>>>);
 
-/// A client of a server that answers each request by this. No answer: it hangs, as a watch does on
-/// which nothing happens.
+/// Returns a client of a server that answers each request with `answer(method, path)`.
+///
+/// With `None` the request hangs, like a watch without events.
 pub(crate) fn client(
     answer: impl Fn(&str, &str) -> Option<(u16, Value)> + Send + Sync + 'static,
 ) -> (kube::Client, Record) {
@@ -43,9 +44,9 @@ pub(crate) fn client(
     (kube::Client::new(service, "fns"), record)
 }
 
-/// A refusal.
+/// Returns a failure response of the API server.
 pub(crate) fn refusal(code: u16, message: &str) -> Option<(u16, Value)> {
-    // An absent object is told by its reason.
+    // kube recognises a missing object by this reason.
     let reason = if code == 404 { "NotFound" } else { "Any" };
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                         "code": code, "reason": reason, "message": message});
@@ -55,12 +56,11 @@ pub(crate) fn refusal(code: u16, message: &str) -> Option<(u16, Value)> {
 // === impl Record ===
 
 impl Record {
-    /// All of it.
     pub(crate) fn all(&self) -> Vec<Asked> {
         self.0.lock().unwrap().clone()
     }
 
-    /// The methods, in order.
+    /// Returns the methods of all requests, in order.
     pub(crate) fn methods(&self) -> Vec<String> {
         let all = self.all();
         all.into_iter().map(|(method, _, _)| method).collect()

@@ -1,4 +1,4 @@
-//! What happens in the pod namespace: one watch each for pods, services and templates.
+//! Watches the pods, services and templates of the pod namespace.
 
 use std::{collections::HashSet, net::IpAddr, sync::Arc};
 
@@ -15,42 +15,42 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{BadTemplate, IMAGE_LABEL, Sighting, TemplateSource, Templates, observe};
 
-/// Something the API server shows.
+/// An observation reported by one of the watches.
 #[derive(Debug)]
 pub enum Seen {
-    /// A pod, new or changed.
+    /// A pod was created or changed.
     Pod(Box<Sighting>),
-    /// A pod is no more.
+    /// A pod was removed.
     PodGone {
-        /// Its name.
+        /// Name of the removed pod.
         name: PodName,
-        /// Which of that name.
+        /// UID of the removed pod; a new pod may have the same name.
         uid: Uid,
     },
-    /// The watch started over; these are all pods there are.
+    /// The watch was restarted; the UIDs of all existing pods.
     Pods(HashSet<Uid>),
-    /// A service, new or changed.
+    /// A service was created or changed.
     Service(ServiceSeen),
-    /// A service is no more.
+    /// The service of this name was removed.
     ServiceGone(String),
-    /// The watch started over; these are all services there are.
+    /// The watch was restarted; the names of all existing services.
     Services(HashSet<String>),
-    /// The templates in force, or why there are none.
+    /// The templates changed, or cannot be used.
     Templates(Result<Arc<Templates>, BadTemplate>),
 }
 
-/// A service of a function pod.
+/// The observed state of a slot's service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceSeen {
-    /// Its name, which is its pod's.
+    /// Name of the service, which is the slot's name.
     pub name: String,
-    /// What the API server calls it.
+    /// UID of the service.
     pub uid: String,
-    /// Its address in the cluster; none where it is headless.
+    /// Cluster IP of the service; `None` if the service is headless.
     pub cluster_ip: Option<IpAddr>,
 }
 
-/// Watches until the tasks are dropped.
+/// Starts the watches; they run until the returned tasks are dropped.
 #[must_use = "dropping it ends the watches"]
 pub fn watch(
     client: &Client,
@@ -63,14 +63,14 @@ pub fn watch(
     let labelled = watch_config().labels(IMAGE_LABEL);
     tasks.spawn(follow(pods, labelled, "pods", seen.clone(), Pods));
     let services = Api::namespaced(client.clone(), namespace);
-    // Earlier runners made services without a label: they are known by what they select.
+    // Services of earlier runners have no label and are recognised by their selector.
     let all = watch_config();
     tasks.spawn(follow(services, all, "services", seen.clone(), Services));
     tasks.spawn(templates.follow(seen));
     tasks
 }
 
-/// How one kind of object becomes what is seen.
+/// Conversion of the watch events of one kind of object into observations.
 trait Kind<K>: Send + 'static {
     fn shown(&mut self, object: &K) -> Option<Seen>;
     fn gone(&mut self, object: &K) -> Option<Seen>;
@@ -129,8 +129,9 @@ async fn follow<K>(
     }
 }
 
-/// Returns the API server's message if it refused a watch. None where it only ended the watch, and
-/// where it did not answer, which the client logs.
+/// Returns the API server's message if it refused a watch.
+///
+/// Returns `None` if it only ended the watch (code 410), or did not answer, which the client logs.
 fn refusal(error: &watcher::Error) -> Option<String> {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
@@ -194,7 +195,10 @@ impl Kind<Service> for Services {
 // === impl ServiceSeen ===
 
 impl ServiceSeen {
-    /// Reads a service. None: it does not lead to the slot it is named after, so it is no function's.
+    /// Reads the state of a service.
+    ///
+    /// Returns `None` if the service does not select the slot of its own name, and so does not
+    /// belong to a function.
     pub(crate) fn of(service: &Service) -> Option<Self> {
         let spec = service.spec.as_ref()?;
         let name = service.metadata.name.clone()?;

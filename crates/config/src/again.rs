@@ -1,4 +1,4 @@
-//! How soon a watch that failed is tried again.
+//! Back-off between attempts to restart a failed watch.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -6,12 +6,12 @@ use kube::runtime::utils::Backoff;
 
 const FIRST: Duration = Duration::from_millis(500);
 
-/// After trouble a watch is tried again this soon at the latest: things change while nobody looks,
-/// and callers wait for them.
+/// Longest wait, kept short because changes go unnoticed meanwhile and callers wait for them.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Twice as long each time, up to five seconds, and a little off so that replicas do not all come
-/// at once. It starts over by itself when a watch has gone well for a while.
+/// Exponential back-off, capped at 5 s, with jitter so that replicas do not retry in step.
+///
+/// It starts over by itself if a retry is not followed by a failure within 5 s.
 #[derive(Debug, Default)]
 pub struct Again {
     last: Option<(Instant, Duration)>,
@@ -41,8 +41,7 @@ impl Iterator for Again {
 }
 
 impl Backoff for Again {
-    /// A watcher says this as soon as it begins, before it knows whether it may: not a reason to
-    /// hurry.
+    /// Does nothing: a watcher calls this at its start, before the API server has accepted it.
     fn reset(&mut self) {}
 }
 
@@ -51,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_until_things_go_well() {
+    fn doubles_the_wait_until_a_pause_without_failures() {
         let mut again = Again::default();
         let mut now = Instant::now();
         let mut waits = Vec::new();
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_much_longer_than_said() {
+    fn limits_the_wait_including_jitter() {
         let longest = Again::default().take(20).max();
         assert!(longest.is_some_and(|wait| wait <= LONGEST.mul_f64(1.25)));
     }

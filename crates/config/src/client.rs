@@ -1,4 +1,4 @@
-//! Finding the cluster: inside one, by `KUBECONFIG`, or by the user's own file.
+//! Finds the cluster: in-cluster, by `KUBECONFIG`, or by the user's own kubeconfig file.
 
 mod outage;
 
@@ -15,28 +15,33 @@ use tower::util::MapResultLayer;
 use outage::Outage;
 pub use outage::innermost;
 
-/// Time limit for a connection to the API server, with its TLS handshake.
+/// Time limit for a connection to the API server, including the TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time after which the API server ends a watch, seconds. The watch is begun again where it ended.
+/// Time after which the API server ends a watch, in seconds; the watch then resumes.
 const WATCH_SECONDS: u32 = 12;
-/// Longest silence of the API server on a connection in use. Longer than a watch, which is silent
-/// while nothing happens. A server that went silent is noticed after this time at most, and the next
-/// connection fails after the same time again or [`CONNECT_TIMEOUT`]: within 30 s in total.
+/// Longest silence of the API server on a connection in use.
+///
+/// It is longer than a watch, which is silent without events. A silent server is noticed after this
+/// time at most, and the next connection fails after the same time again or [`CONNECT_TIMEOUT`]:
+/// within 30 s in total.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Which cluster to use. The default is the one this process runs in or is pointed at.
+/// Options that select a cluster.
+///
+/// The default is the cluster named by `KUBECONFIG`, else the one that the process runs in, else
+/// the one of the user's own kubeconfig file.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterOptions {
-    /// A kubeconfig file, before everything else.
+    /// Path of a kubeconfig file, which takes precedence over everything else.
     pub kubeconfig: Option<PathBuf>,
-    /// A context of the kubeconfig file other than its current one.
+    /// Context of the kubeconfig file; its current context by default.
     pub context: Option<String>,
 }
 
-/// Why there is no client.
+/// The reason why no client could be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nothing says where a cluster is.
+    /// No cluster is configured.
     #[error(
         "no Kubernetes cluster is configured: run inside a cluster or set KUBECONFIG, or turn the pod runtime off with --disable-runtimes=pod"
     )]
@@ -44,15 +49,15 @@ pub enum ConnectError {
     /// The kubeconfig file cannot be used.
     #[error("cannot use the kubeconfig: {0}")]
     Kubeconfig(#[from] KubeconfigError),
-    /// The environment of a pod is incomplete.
+    /// The in-cluster configuration is incomplete.
     #[error("cannot use the cluster this runs in: {0}")]
     InCluster(#[from] InClusterError),
-    /// The configuration makes no client.
+    /// No client can be built from the configuration.
     #[error("cannot set up the Kubernetes client: {0}")]
     Client(#[source] kube::Error),
 }
 
-/// Where a cluster is described, in the order of preference.
+/// The source of a cluster's configuration, in the order of precedence.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
     File(PathBuf),
@@ -67,8 +72,9 @@ pub fn watch_config() -> watcher::Config {
     watcher::Config::default().timeout(WATCH_SECONDS)
 }
 
-/// Returns a client for the cluster, without talking to it yet. It logs when the API server cannot
-/// be reached, and when it answers again.
+/// Returns a client for the cluster, without connecting to it yet.
+///
+/// The client logs when the API server becomes unreachable, and when it answers again.
 pub async fn connect(options: &ClusterOptions) -> Result<Client, ConnectError> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let home = std::env::home_dir().is_some_and(|home| home.join(".kube/config").is_file());
@@ -106,7 +112,7 @@ fn find(options: &ClusterOptions, set: impl Fn(&str) -> bool, home: bool) -> Opt
     if set("KUBECONFIG") {
         return Some(Place::Environment);
     }
-    // Who names a context means a file, even inside a cluster.
+    // A context refers to a kubeconfig file, even inside a cluster.
     if set("KUBERNETES_SERVICE_HOST") && options.context.is_none() {
         return Some(Place::InCluster);
     }
@@ -128,7 +134,7 @@ mod tests {
     #[case::context_in_a_pod(None, Some("c"), &[CLUSTER], true, Some(Place::Home))]
     #[case::environment(None, None, &["KUBECONFIG", CLUSTER], true, Some(Place::Environment))]
     #[case::flag(Some("f"), None, &["KUBECONFIG"], true, Some(Place::File("f".into())))]
-    fn the_most_explicit_place_is_used(
+    fn uses_the_most_explicit_source(
         #[case] kubeconfig: Option<&str>,
         #[case] context: Option<&str>,
         #[case] environment: &[&str],
@@ -146,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_cluster_both_ways_out_are_named() {
+    fn names_both_remedies_without_a_cluster() {
         let message = ConnectError::NoCluster.to_string();
         assert!(message.contains("KUBECONFIG") && message.contains("--disable-runtimes=pod"));
     }
@@ -177,14 +183,14 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_ends_before_its_silence_counts() {
+    fn ends_a_watch_before_the_silence_timeout() {
         assert!(Duration::from_secs(u64::from(WATCH_SECONDS)) < SILENCE_TIMEOUT);
         let worst = SILENCE_TIMEOUT + SILENCE_TIMEOUT.max(CONNECT_TIMEOUT);
         assert!(worst <= Duration::from_secs(30));
     }
 
     #[tokio::test]
-    async fn a_context_that_does_not_exist_is_named() {
+    async fn names_a_context_that_does_not_exist() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "apiVersion: v1\nkind: Config\ncontexts: []\n").unwrap();
         let options = ClusterOptions {

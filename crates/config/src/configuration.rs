@@ -1,4 +1,4 @@
-//! The handle everyone holds: the current table, and the sources it is rebuilt from.
+//! Holds the current table and the sources from which it is rebuilt.
 
 use std::{
     collections::BTreeMap,
@@ -37,15 +37,15 @@ pub struct Configuration {
 struct Shared {
     options: FileOptions,
     table: ArcSwap<Table>,
-    /// Held while a table is built and swapped in, never while one is read.
+    /// The sources. Locked while a table is built and published, never while one is read.
     sources: Mutex<Sources>,
     revision: watch::Sender<u64>,
     loaded: Instant,
-    /// Whether objects are followed and the API server has not answered about them yet.
+    /// Whether objects are watched and their first list is still outstanding.
     objects_pending: watch::Sender<bool>,
 }
 
-/// What each source said last that made sense, and what it says now that does not.
+/// The last valid content of each source, and the error of its newest content.
 #[derive(Debug, Default)]
 struct Sources {
     config: FileState<ExecEntry>,
@@ -55,13 +55,13 @@ struct Sources {
 
 #[derive(Debug)]
 struct FileState<Entry> {
-    /// What was read last that made sense.
+    /// Last valid text of the file.
     text: Option<String>,
     good: Parsed<Entry>,
     bad: Option<Problem>,
 }
 
-/// What a look at a file brought.
+/// The result of reading a source again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Unchanged,
@@ -72,7 +72,7 @@ pub(crate) enum Outcome {
 // === impl Table ===
 
 impl Table {
-    /// The table of the files and some objects as they are now, for who only wants to see it.
+    /// Builds a table from the current files and the given objects, without following changes.
     pub fn of(
         options: &FileOptions,
         declarations: impl IntoIterator<Item = Declaration>,
@@ -86,8 +86,11 @@ impl Table {
 // === impl Configuration ===
 
 impl Configuration {
-    /// Reads both files. A file that exists but makes no sense is an error here; once running, the
-    /// last good one is kept instead.
+    /// Reads both files.
+    ///
+    /// # Errors
+    /// Fails if a file is invalid. Later, when a file changes to invalid content, the last valid
+    /// content stays in use instead.
     pub fn load(options: FileOptions) -> Result<Self, ConfigError> {
         let sources = Sources::read(&options)?;
         let table = sources.compile(&options);
@@ -105,20 +108,24 @@ impl Configuration {
         })
     }
 
-    /// The table as of now. Keep it for one evaluation, not longer.
+    /// Returns the current table. Callers should keep it for one evaluation, not longer.
     #[must_use]
     pub fn table(&self) -> arc_swap::Guard<Arc<Table>> {
         self.shared.table.load()
     }
 
-    /// Tells of every new table. The number counts them; the table itself is in [`Self::table`].
+    /// Returns a receiver that is notified of every new table.
+    ///
+    /// The value counts the tables; the table itself is in [`Self::table`].
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.shared.revision.subscribe()
     }
 
-    /// Waits until the table holds everything that is configured: until the API server has answered
-    /// about `FunctionConfig` objects, where they are followed.
+    /// Waits until the table is complete.
+    ///
+    /// If `FunctionConfig` objects are watched, that is after their first list or after a lasting
+    /// refusal of the API server.
     pub async fn completed(&self) {
         let mut pending = self.shared.objects_pending.subscribe();
         // The sender lives in `self`.
@@ -135,13 +142,13 @@ impl Configuration {
         timeout_at(limit, self.completed()).await.is_ok()
     }
 
-    /// Notes whether the first list of objects is still to come.
+    /// Sets whether the first list of objects is still outstanding.
     pub(crate) fn set_objects_pending(&self, pending: bool) {
         let changed = |now: &mut bool| std::mem::replace(now, pending) != pending;
         self.shared.objects_pending.send_if_modified(changed);
     }
 
-    /// Replaces what all objects say.
+    /// Replaces the declarations of all objects.
     pub fn replace_objects(&self, declarations: impl IntoIterator<Item = Declaration>) {
         self.update_objects(|objects| {
             let now = declarations
@@ -154,8 +161,9 @@ impl Configuration {
         });
     }
 
-    /// Changes what objects say, with one new table for all of it; none if the change says that
-    /// there was none.
+    /// Applies `change` to the declarations and builds one new table.
+    ///
+    /// Builds no table if `change` returns `false`, which means that nothing changed.
     pub(crate) fn update_objects(
         &self,
         change: impl FnOnce(&mut BTreeMap<Source, Declaration>) -> bool,
@@ -166,7 +174,7 @@ impl Configuration {
         }
     }
 
-    /// Looks at a file again and builds a new table if it says something else.
+    /// Reads a file again and builds a new table if its content changed.
     pub(crate) fn reload(&self, file: File) -> Outcome {
         let options = &self.shared.options;
         let mut sources = self.sources();
@@ -190,7 +198,7 @@ impl Configuration {
         outcome
     }
 
-    /// Builds a new table of the same sources: binaries may have come or gone.
+    /// Rebuilds the table from the same sources, since binaries may have been added or removed.
     pub(crate) fn recheck_binaries(&self) {
         let sources = self.sources();
         let table = sources.compile(&self.shared.options);
@@ -214,7 +222,9 @@ impl Configuration {
         self.shared.revision.send_modify(|revision| *revision += 1);
     }
 
-    /// A panic while building leaves the sources as they were: the next build starts from them.
+    /// Locks the sources, even after a panic.
+    ///
+    /// A panic while a table is built leaves the sources intact, and the next build uses them.
     fn sources(&self) -> MutexGuard<'_, Sources> {
         self.shared
             .sources
@@ -273,7 +283,8 @@ impl<Entry> FileState<Entry> {
         file: &Source,
     ) -> Outcome {
         let parsed = match read {
-            // A bad file is parsed again even if it is the same: what made it bad may lie outside.
+            // An invalid file is parsed again even if it did not change: the cause of the error
+            // may be outside the file.
             Ok(text) if text == self.text && self.bad.is_none() => return Outcome::Unchanged,
             Ok(text) => {
                 let parsed = text.as_deref().map_or_else(|| Ok(Parsed::default()), parse);
@@ -311,7 +322,7 @@ fn by_source(declarations: impl IntoIterator<Item = Declaration>) -> BTreeMap<So
         .collect()
 }
 
-/// Logs problems when they appear, not with every table that still has them.
+/// Logs problems that the previous table did not have.
 fn log_new(before: &[Problem], now: &[Problem]) {
     for problem in now
         .iter()

@@ -1,50 +1,51 @@
-//! What one `FunctionConfig` says, in the terms of the table and without Kubernetes types.
+//! The content of one `FunctionConfig`, without Kubernetes object types.
 
 use runner_core::TagList;
 
 use crate::{PodSettings, Problem, Source};
 
-/// One object's statement about one function.
+/// The configuration of one function by one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declaration {
-    /// The object.
+    /// The declaring object.
     pub source: Source,
-    /// Which of two conflicting objects was there first.
+    /// Age of the object; of two conflicting objects the older one wins.
     pub age: Age,
-    /// The function's bare name.
+    /// Bare name of the function, without registry, path or tag.
     pub image: String,
-    /// The repositories it may come from; an empty text is the default prefix, and so is an empty
-    /// list.
+    /// Repositories that the function may come from.
+    ///
+    /// An empty string means the default prefix, and so does an empty list.
     pub prefixes: Vec<String>,
-    /// A binary that runs some of its tags.
+    /// Binary that runs some tags of the function.
     pub binary: Option<BinaryDeclaration>,
-    /// How its pods are kept.
+    /// Settings for the function's pods.
     pub pod: Option<PodDeclaration>,
-    /// What was wrong with the object itself.
+    /// Problems of the object itself.
     pub problems: Vec<Problem>,
 }
 
-/// Orders objects by who came first: creation in seconds, then name, so that replicas agree.
+/// The sort key of objects: creation time, then name, so that all replicas agree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age {
-    /// Seconds since the epoch; an object that does not say counts as the youngest.
+    /// Creation time in Unix seconds; an object without one counts as the youngest.
     pub created: i64,
-    /// Decides between objects created in the same second.
+    /// Name of the object, which decides between objects created in the same second.
     pub name: String,
 }
 
-/// A binary and the tags it stands for.
+/// A binary, and the versions of the function that it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinaryDeclaration {
-    /// Absolute, or under the functions directory.
+    /// Path of the binary: absolute, or relative to the functions directory.
     pub path: String,
-    /// Versions that the binary stands for: constraints, tags, or digests as `sha256:…`.
+    /// Versions that the binary runs: constraints, tags, or digests as `sha256:…`.
     pub tags: TagList,
     /// Whether processes of the binary may be started before their input arrives.
     pub standby: bool,
 }
 
-/// Settings for a function's pods, and the versions that they are for.
+/// Settings for a function's pods, and the versions that they apply to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodDeclaration {
     /// Versions that the settings apply to and that are kept warm: constraints, tags, or digests as

@@ -1,8 +1,8 @@
-//! Durations as Go writes them: `30m`, `1h30m`, `500ms`.
+//! Parses durations in Go's format: `30m`, `1h30m`, `500ms`.
 
 use std::time::Duration;
 
-/// Why a text is not a duration.
+/// The reason why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed duration {text:?}: {why}")]
 pub struct BadDuration {
@@ -21,9 +21,9 @@ const UNITS: [(&str, u128); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads a duration of one or more numbers with units, such as `1h30m` or `1.5s`, or a bare `0`.
+/// Parses a duration of one or more numbers with units, such as `1h30m` or `1.5s`, or a bare `0`.
 ///
-/// Negative durations are refused: none of our settings has a meaning for one.
+/// Negative durations are refused: no setting has a meaning for them.
 pub fn parse_duration(text: &str) -> Result<Duration, BadDuration> {
     let bad = |why| BadDuration {
         text: text.to_owned(),
@@ -63,7 +63,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, BadDuration> {
         .map_err(|_| bad("it is too long"))
 }
 
-/// `number × scale` for a decimal number, cut to whole nanoseconds.
+/// Returns `number × scale` for a decimal number, truncated to whole nanoseconds.
 fn scaled(number: &str, scale: u128) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
@@ -104,7 +104,7 @@ mod tests {
     #[case("2µs", 2_000)]
     #[case("7ns", 7)]
     #[case("+1s", 1_000_000_000)]
-    fn durations_are_read_as_go_reads_them(#[case] text: &str, #[case] nanos: u64) {
+    fn parses_durations_as_go_does(#[case] text: &str, #[case] nanos: u64) {
         assert_eq!(parse_duration(text), Ok(Duration::from_nanos(nanos)));
     }
 
@@ -118,7 +118,7 @@ mod tests {
     #[case("1d", "units")]
     #[case("-5m", "negative")]
     #[case("99999999999h", "too long")]
-    fn a_malformed_duration_says_why(#[case] text: &str, #[case] says: &str) {
+    fn explains_a_malformed_duration(#[case] text: &str, #[case] says: &str) {
         let error = parse_duration(text).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The two configuration files: where they are, how they are read, and what makes them unreadable.
+//! Reads the two configuration files.
 
 use std::{
     io,
@@ -15,82 +15,82 @@ mod yaml;
 pub(crate) use exec::ExecEntry;
 pub(crate) use pod_cache::PodCacheEntry;
 
-/// Where the files are, and which of them matter.
+/// Paths and handling of the configuration files.
 #[derive(Clone, Debug)]
 pub struct FileOptions {
-    /// The directory of cached executables.
+    /// Directory of cached executables (`--functions`).
     pub functions_dir: PathBuf,
-    /// The exec runtime's file.
+    /// Path of the exec runtime's file (`--config`).
     pub config: PathBuf,
-    /// Whether the exec runtime's file is wanted.
+    /// Need for the exec runtime's file.
     pub config_wanted: Wanted,
-    /// The pod runtime's file.
+    /// Path of the pod runtime's file (`--pod-cache-config`).
     pub pod_cache_config: PathBuf,
-    /// Whether the pod runtime's file is wanted.
+    /// Need for the pod runtime's file.
     pub pod_cache_wanted: Wanted,
-    /// Where bare image names come from.
+    /// Registry and path that are prepended to bare image names.
     pub default_prefix: String,
-    /// Whether a configured binary that is missing is a problem.
+    /// Handling of missing binaries.
     pub binaries: Binaries,
 }
 
-/// Whether a file is read.
+/// The need for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Nobody needs what it says.
+    /// The file is not needed and not read.
     No,
-    /// Missing, it is as good as an empty one.
+    /// The file is optional; a missing file counts as empty.
     IfThere,
-    /// Somebody asked for it: it must exist.
+    /// The file was requested explicitly and must exist.
     Required,
 }
 
-/// Why a configuration file cannot be used.
+/// The reason why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     #[error("cannot read {} ({flag}): {error}", file.display())]
     Read {
-        /// What says where the file is.
+        /// Command line flag that sets the path of the file.
         flag: &'static str,
-        /// The file as it was given.
+        /// Path of the file, as it was given.
         file: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         #[source]
         error: io::Error,
     },
-    /// Its content makes no sense.
+    /// The content of the file is invalid.
     #[error("{place}: {message}")]
     Malformed {
-        /// The file and line.
+        /// File and line of the error.
         place: Source,
-        /// What is wrong there.
+        /// Description of the error.
         message: String,
     },
-    /// It lists functions but there is no directory to find them in.
+    /// The file lists functions, but the functions directory cannot be read.
     #[error(
         "{place} lists functions, but the directory {} cannot be read: {error}; set --functions",
         directory.display()
     )]
     FunctionsDirectory {
-        /// The file.
+        /// The configuration file.
         place: Source,
-        /// The directory it needs.
+        /// Path of the functions directory.
         directory: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         #[source]
         error: io::Error,
     },
 }
 
-/// Which of the two files.
+/// One of the two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum File {
     Config,
     PodCache,
 }
 
-/// What a file says, with what is odd about it.
+/// The entries of a file, and its problems.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed<Entry> {
     pub(crate) entries: Vec<Entry>,
@@ -121,7 +121,7 @@ impl FileOptions {
         }
     }
 
-    /// The file's text; `None` where it is not wanted, or need not exist and does not.
+    /// Returns the file's text, or `None` if the file is not needed, or optional and missing.
     pub(crate) fn read(&self, file: File) -> Result<Option<String>, ConfigError> {
         let (wanted, flag) = match file {
             File::Config => (self.config_wanted, "--config"),
@@ -165,7 +165,7 @@ impl FileOptions {
 // === impl ConfigError ===
 
 impl ConfigError {
-    /// The error as a problem of the table that stays in use.
+    /// Converts the error into a problem of the table that stays in use.
     pub(crate) fn problem(&self, whole_file: &Source) -> Problem {
         match self {
             Self::Malformed { place, message } => Problem::error(place, message),

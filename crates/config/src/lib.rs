@@ -1,5 +1,6 @@
-//! Which function runs how: the two configuration files and the `FunctionConfig` objects, compiled
-//! into one immutable [`Table`] that is swapped whole when any of them changes.
+//! Configuration of functions: two files and the `FunctionConfig` objects, compiled into a table.
+//!
+//! The [`Table`] is immutable and is replaced as a whole when any source changes.
 //!
 //! ```text
 //! config.yaml ────────────┐
@@ -7,8 +8,9 @@
 //! FunctionConfig objects ─┘
 //! ```
 //!
-//! A lookup hashes the image's name and takes no lock. A source that goes bad keeps what it said
-//! last and is named in [`Table::problems`]. Nothing here runs a function or starts a pod.
+//! A lookup hashes the image's name and takes no lock. If a source becomes invalid, its last valid
+//! content stays in use and the error is in [`Table::problems`]. This crate runs no functions and
+//! starts no pods.
 
 mod again;
 mod client;

@@ -1,4 +1,4 @@
-//! The Kubernetes objects operators write, and the definitions an API server needs for them.
+//! Custom resources that operators write, and their definitions (CRDs).
 
 mod crd;
 mod function_config;
@@ -12,7 +12,7 @@ pub use function_config::{
 };
 pub use service_template::{ServiceTemplate, ServiceTemplateSpec};
 
-/// The API group of both objects.
+/// API group of both kinds.
 pub const GROUP: &str = "config.porch.kpt.dev";
-/// The version of both objects.
+/// API version of both kinds.
 pub const VERSION: &str = "v1alpha1";

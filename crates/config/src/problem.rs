@@ -1,57 +1,59 @@
-//! Where a statement came from, and what is wrong with it.
+//! Sources of configuration entries, and their problems.
 
 use std::{fmt, path::Path, sync::Arc};
 
-/// Where a statement of the configuration was made.
+/// The origin of a configuration entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// A line of the exec runtime's file; line 0 is the file as a whole.
+    /// The entry is in the exec runtime's file.
     ConfigFile {
-        /// The file as it was given.
+        /// Path of the file, as it was given.
         file: Arc<Path>,
-        /// Counted from 1.
+        /// Line number from 1; 0 is the file as a whole.
         line: u64,
     },
-    /// A line of the pod runtime's file; line 0 is the file as a whole.
+    /// The entry is in the pod runtime's file.
     PodCacheFile {
-        /// The file as it was given.
+        /// Path of the file, as it was given.
         file: Arc<Path>,
-        /// Counted from 1.
+        /// Line number from 1; 0 is the file as a whole.
         line: u64,
     },
-    /// A `FunctionConfig` object.
+    /// The entry is a `FunctionConfig` object.
     Object {
-        /// Where it lives.
+        /// Namespace of the object.
         namespace: Arc<str>,
-        /// Its name there.
+        /// Name of the object.
         name: Arc<str>,
     },
 }
 
-/// How bad it is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Something was ignored or overridden; functions still run as configured elsewhere.
+    /// An entry was ignored or overridden; functions still run as configured elsewhere.
     Warning,
-    /// A statement has no effect, or its function will fail.
+    /// An entry has no effect, or its function will fail.
     Error,
 }
 
-/// Something an operator should put right. Never a reason to stop serving.
+/// A problem of the configuration that an operator should correct.
+///
+/// The runner keeps serving.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Problem {
-    /// Where to look.
+    /// The entry that has the problem.
     pub source: Source,
-    /// How bad it is.
+    /// Severity of the problem.
     pub severity: Severity,
-    /// What is wrong, in words.
+    /// Description of the problem.
     pub message: String,
 }
 
 // === impl Source ===
 
 impl Source {
-    /// The kind of source, for metrics: `config`, `pod-cache-config`, `functionconfig`.
+    /// Returns the kind of source for metrics: `config`, `pod-cache-config` or `functionconfig`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -61,7 +63,7 @@ impl Source {
         }
     }
 
-    /// The same file at another line; objects have no lines.
+    /// Returns the same file at another line; an object, which has no lines, stays the same.
     #[must_use]
     pub(crate) fn at_line(&self, line: u64) -> Self {
         match self {

@@ -1,12 +1,13 @@
-//! Following the `FunctionConfig` objects of one namespace: what they say goes into the table, what
-//! is wrong with them goes into their status.
+//! Watches the `FunctionConfig` objects of one namespace.
+//!
+//! Their content goes into the table, and errors in them go into their status.
 //!
 //! ```text
 //! watch ─→ declarations ─→ Configuration ─→ problems ─→ status patches
 //! ```
 //!
-//! Needs `get`, `list`, `watch` and `patch` on `functionconfigs` and `patch` on their status. With
-//! less, the files still work and one warning says what is missing.
+//! This needs `get`, `list`, `watch` and `patch` on `functionconfigs`, and `patch` on their status.
+//! Without one of these permissions, the files still work and one warning names what is missing.
 
 use std::collections::BTreeMap;
 
@@ -37,12 +38,12 @@ pub use declare::declaration;
 pub use list::{ListError, Listed, list_objects};
 use status::{Report, Write};
 
-/// The finalizer that earlier runners put on every object and only they would remove.
+/// Finalizer that earlier runners put on every object and that no other component removes.
 const OLD_FINALIZER: &str = "config.porch.kpt.dev/functionconfig-function-runner";
-/// How many events that came together make one table.
+/// Largest number of pending events that are applied with one new table.
 const BATCH: usize = 512;
 
-/// Keeps objects followed; dropping it ends that.
+/// A guard for the watch of the objects; dropping it ends the watch.
 #[derive(Debug)]
 #[must_use = "dropping it ends the watch"]
 pub struct Follow {
@@ -50,33 +51,33 @@ pub struct Follow {
     tasks: [JoinHandle<()>; 2],
 }
 
-/// How far following has come.
+/// The state of the watch of the objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The API server has not answered yet.
     Pending,
-    /// The table holds every object.
+    /// The table contains every object.
     InStep,
-    /// The cluster has no such objects, or we may not see them: the files are all there is.
+    /// The kind does not exist or may not be listed, for this reason; only the files are used.
     Unavailable(String),
 }
 
 struct Reconciler {
     configuration: Configuration,
     client: Client,
-    /// Whether the definition of the objects has a field for our generation; asked with each list.
+    /// Whether the CRD has a field for the runner's generation; checked after each list.
     tells_generation: bool,
     namespace: String,
     progress: watch::Sender<Progress>,
     writes: mpsc::UnboundedSender<Write>,
     metrics: Metrics,
     known: BTreeMap<Source, Known>,
-    /// What a new list has brought so far; it replaces everything when it is complete.
+    /// Objects of an incomplete list; they replace all known objects when it is complete.
     listed: Vec<DynamicObject>,
     trouble: Option<String>,
 }
 
-/// An object as it was seen last, and what was said about it.
+/// The last observed state of an object, and the last report in its status.
 struct Known {
     uid: Option<String>,
     generation: Option<i64>,
@@ -84,8 +85,9 @@ struct Known {
     reported: Option<Report>,
 }
 
-/// The objects as they come. They are read one by one: an object of a shape we do not know must not
-/// keep us from seeing the others.
+/// Returns an API client for untyped objects.
+///
+/// Objects are deserialized one by one, so that one malformed object does not hide the others.
 fn api(client: Client, namespace: &str) -> Api<DynamicObject> {
     Api::namespaced_with(
         client,
@@ -97,7 +99,7 @@ fn api(client: Client, namespace: &str) -> Api<DynamicObject> {
 // === impl Configuration ===
 
 impl Configuration {
-    /// Follows the objects of a namespace until the guard is dropped.
+    /// Watches the objects of a namespace until the guard is dropped.
     pub fn follow_objects(&self, client: Client, namespace: &str) -> Follow {
         let api = api(client.clone(), namespace);
         let (progress, following) = watch::channel(Progress::Pending);
@@ -130,7 +132,7 @@ impl Configuration {
 // === impl Follow ===
 
 impl Follow {
-    /// How far it has come, and every change of that.
+    /// Returns a receiver of the state of the watch.
     #[must_use]
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.clone()
@@ -153,7 +155,8 @@ impl Reconciler {
         events: impl Stream<Item = watcher::Result<watcher::Event<DynamicObject>>> + Send,
     ) {
         let tables = tokio_stream::wrappers::WatchStream::from_changes(self.configuration.watch());
-        // A new table alone can change a status: a binary appeared, an older object went.
+        // A new table alone can change a status, for example when a binary appears or an older
+        // object is removed.
         let mut turns = std::pin::pin!(stream::select(
             events.ready_chunks(BATCH),
             tables.map(|_| Vec::new()),
@@ -169,7 +172,7 @@ impl Reconciler {
                 }
             }
             self.apply(changed);
-            // Only now: evaluations that waited for the first list look into the table.
+            // Must come after `apply`: evaluations that wait for the first list then use the table.
             if *self.progress.borrow() != Progress::Pending {
                 self.configuration.set_objects_pending(false);
             }
@@ -180,7 +183,7 @@ impl Reconciler {
         }
     }
 
-    /// Notes what an event says; `None` is an object that is gone.
+    /// Adds the changes of an event to `changed`; `None` is a removed object.
     fn take(
         &mut self,
         event: watcher::Event<DynamicObject>,
@@ -207,7 +210,7 @@ impl Reconciler {
         }
     }
 
-    /// An object that is being deleted has nothing more to say; what holds it back is let go.
+    /// Returns the object unless it is being deleted; then removes the old finalizer from it.
     fn admit(&self, object: DynamicObject) -> Option<DynamicObject> {
         if object.metadata.deletion_timestamp.is_none() {
             return Some(object);
@@ -257,7 +260,7 @@ impl Reconciler {
         });
     }
 
-    /// Tells objects what became of them, where they do not say so already.
+    /// Writes the status of objects whose status differs from the result.
     fn report(&mut self) {
         let table = self.configuration.table();
         let mut errors: BTreeMap<&Source, Vec<&str>> = BTreeMap::new();
@@ -278,9 +281,9 @@ impl Reconciler {
             if known.reported.as_ref() == Some(&report) {
                 continue;
             }
-            // Another replica, or ourselves before a restart, may have said it. Beyond that we do
-            // not look at what is there: two replicas of two minds would overwrite each other
-            // without end.
+            // The first report is skipped if the status already has it, written by another replica
+            // or before a restart. Later reports ignore the current status; otherwise two replicas
+            // with different results would overwrite each other endlessly.
             if known.reported.is_some() || !known.found.says(&report) {
                 let _ = self
                     .writes
@@ -302,14 +305,14 @@ impl Reconciler {
             self.progress
                 .send_replace(Progress::Unavailable(why.clone()));
         }
-        // A watch that merely ends is begun again at once and is nobody's business.
+        // A watch that ends in the normal way is restarted at once and not logged.
         if self.trouble.as_ref() != Some(&why) && !trouble::is_routine(error) {
             tracing::warn!("{why}");
             self.trouble = Some(why);
         }
     }
 
-    /// Called when events come: a watch can begin again without a new list.
+    /// Marks the watch as working; called for every event, since a watch may resume without a list.
     fn recover(&mut self) {
         if self.trouble.take().is_some() {
             tracing::info!(

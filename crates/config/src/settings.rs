@@ -1,4 +1,4 @@
-//! How a function's pods are kept: the settings that override the runner's own defaults.
+//! Settings of a function's pods, which override the runner's defaults.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,30 +6,30 @@ use k8s_openapi::api::core::v1::ResourceRequirements;
 
 use crate::{BadDuration, Source, objects::TemplateOverrides, parse_duration};
 
-/// Shortest time that an idle pod is kept. Less would remove pods before they are used.
+/// Shortest time that an idle pod is kept: 1 s. Less would remove pods before they are used.
 pub const SHORTEST_TIME_TO_LIVE: Duration = Duration::from_secs(1);
 
-/// Settings of one function's pods. What is `None` is the runner's default; cheap to clone.
+/// Settings of one function's pods; `None` means the runner's default. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSettings {
-    /// How long an idle pod is kept; at least [`SHORTEST_TIME_TO_LIVE`].
+    /// Time that an idle pod is kept; at least [`SHORTEST_TIME_TO_LIVE`].
     pub time_to_live: Option<Duration>,
     /// Number of pods kept for a warm version, whether used or not; never zero.
     pub min_pods: Option<u32>,
-    /// The most pods at once; never zero.
+    /// Largest number of pods at the same time; never zero.
     pub max_pods: Option<u32>,
-    /// How many requests may wait for a pod before another is started; never zero.
+    /// Number of evaluations that may wait for a pod before another is started; never zero.
     pub max_queue: Option<u32>,
-    /// What differs from the pod template. The file's `resources` are those of the container here.
+    /// Overrides of the pod template; the file's `resources` are overrides of the container.
     pub overrides: Option<Arc<TemplateOverrides>>,
-    /// Who says so.
+    /// Source of the settings.
     pub source: Option<Source>,
 }
 
 // === impl PodSettings ===
 
 impl PodSettings {
-    /// The resources of the function's container, where they are set.
+    /// Returns the resources of the function's container, if they are set.
     #[must_use]
     pub fn resources(&self) -> Option<&ResourceRequirements> {
         self.overrides
@@ -41,8 +41,10 @@ impl PodSettings {
     }
 }
 
-/// Parses a time to live. Returns it with the problem to report if it is too short and another one
-/// is used: the value of `--pod-ttl` for 0, as the Go runner does, else the shortest one.
+/// Parses a time to live; returns it with a problem to report if it is too short.
+///
+/// A time that is too short is replaced: 0 by the value of `--pod-ttl`, as in the Go runner, other
+/// values by [`SHORTEST_TIME_TO_LIVE`].
 pub(crate) fn time_to_live(text: &str) -> Result<(Option<Duration>, Option<String>), BadDuration> {
     let parsed = parse_duration(text)?;
     if parsed.is_zero() {
@@ -54,7 +56,7 @@ pub(crate) fn time_to_live(text: &str) -> Result<(Option<Duration>, Option<Strin
     Ok((Some(parsed.max(SHORTEST_TIME_TO_LIVE)), problem))
 }
 
-/// The first resource whose quantity Kubernetes would refuse.
+/// Returns the name and quantity of the first resource whose quantity Kubernetes would refuse.
 pub(crate) fn malformed_quantity(resources: &ResourceRequirements) -> Option<(&str, &str)> {
     let lists = [&resources.requests, &resources.limits];
     lists
@@ -65,7 +67,7 @@ pub(crate) fn malformed_quantity(resources: &ResourceRequirements) -> Option<(&s
         .map(|(name, quantity)| (name.as_str(), quantity.0.as_str()))
 }
 
-/// A count where zero means "not set", as it always did in these places.
+/// Converts a count in which zero means "not set", as in earlier runners.
 pub(crate) fn count(value: i64) -> Result<Option<u32>, String> {
     match u32::try_from(value) {
         Ok(0) => Ok(None),
@@ -74,7 +76,9 @@ pub(crate) fn count(value: i64) -> Result<Option<u32>, String> {
     }
 }
 
-/// A Kubernetes quantity: a decimal number, then a binary or decimal suffix or an exponent.
+/// Returns whether the text is a Kubernetes quantity.
+///
+/// A quantity is a decimal number, then a binary or decimal suffix or an exponent.
 fn is_quantity(text: &str) -> bool {
     let number = text.strip_prefix(['+', '-']).unwrap_or(text);
     let Some(suffix) = after_decimal(number) else {
@@ -90,7 +94,7 @@ fn is_quantity(text: &str) -> bool {
     }
 }
 
-/// What follows a decimal number such as `12`, `1.5`, `.5` or `1.`.
+/// Returns the text after a decimal number such as `12`, `1.5`, `.5` or `1.`.
 fn after_decimal(text: &str) -> Option<&str> {
     let whole = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let rest = match whole.strip_prefix('.') {
@@ -124,7 +128,7 @@ mod tests {
     #[case("256MB", false)]
     #[case("1K", false)]
     #[case("1e", false)]
-    fn quantities_are_those_of_kubernetes(#[case] text: &str, #[case] good: bool) {
+    fn accepts_the_quantities_of_kubernetes(#[case] text: &str, #[case] good: bool) {
         assert_eq!(is_quantity(text), good);
     }
 }

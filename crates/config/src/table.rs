@@ -1,4 +1,4 @@
-//! The compiled configuration: from an image to how it runs, by one hash of its name.
+//! The compiled configuration, looked up by the hash of an image's name.
 
 use std::{
     collections::HashMap,
@@ -20,23 +20,22 @@ pub use build::Binaries;
 pub(crate) use build::Inputs;
 pub use rows::{Row, Runtime};
 
-/// Everything that is configured, as of one moment. Immutable: readers share it without locks.
+/// The complete configuration at one moment; immutable, so that readers share it without locks.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// By registry, then by repository: an image's two parts are looked up as they are, without
-    /// joining them into a new text.
+    /// Functions by registry, then by repository, so that a lookup need not join the two strings.
     functions: Map<Map<Function>>,
     warm: Vec<WarmFunction>,
     problems: Vec<Problem>,
 }
 
-/// Keys come from operators, who gain nothing by collisions, so the hash may be a fast one.
+/// A map with a fast hash; collisions are no threat, since keys come from operators.
 type Map<T> = HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
-/// A binary that stands for some versions of a function.
+/// A binary that runs some versions of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executable {
-    /// Absolute path of the binary, which may be missing: see [`Self::problem`].
+    /// Absolute path of the binary; the file may be missing, see [`Self::problem`].
     pub path: PathBuf,
     /// Whether processes of the binary may be started before their input arrives.
     pub standby: bool,
@@ -44,19 +43,19 @@ pub struct Executable {
     pub source: Source,
 }
 
-/// A binary that stands for the requested image.
+/// A binary that runs the requested image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match<'t> {
-    /// The binary.
+    /// The matching binary.
     pub executable: &'t Arc<Executable>,
-    /// The tag that the request's constraint selects; `None` if the image stays as requested.
+    /// Tag that the request's constraint selects; `None` if the image stays as requested.
     pub tag: Option<&'t str>,
 }
 
-/// What is configured for one repository.
+/// The configuration of one repository.
 #[derive(Debug, Default)]
 struct Function {
-    /// What an object says; then files say nothing.
+    /// Configuration by an object, which overrides the files.
     object: Option<Statement>,
     /// Binaries from the file, by tag or digest.
     binaries: ByVersion<Arc<Executable>>,
@@ -64,7 +63,7 @@ struct Function {
     pods: ByVersion<PodSettings>,
 }
 
-/// What one object says about one repository.
+/// The configuration of one repository by one object.
 #[derive(Debug)]
 struct Statement {
     source: Source,
@@ -72,18 +71,20 @@ struct Statement {
     pods: Option<(PodSettings, Arc<TagList>)>,
 }
 
-/// A few values by tag or digest. Sorted, so that what a range selects depends on the tags alone
-/// and not on who was read first. A digest holds a colon and so never equals a tag.
+/// A sorted list of values by tag or digest.
+///
+/// It is sorted so that the selection by a range does not depend on the order of reading. A digest
+/// contains a colon and so never equals a tag.
 #[derive(Debug)]
 struct ByVersion<T>(Vec<(Box<str>, T)>);
 
 // === impl Table ===
 
 impl Table {
-    /// Returns the binary that stands for an image.
+    /// Returns the binary that runs an image.
     ///
     /// A constraint overrides the tag or digest of the image itself. An image with a digest is
-    /// matched by its digest alone: a tag says nothing about content.
+    /// matched by its digest alone, because a tag does not identify the content.
     #[must_use]
     pub fn executable<'t>(
         &'t self,
@@ -114,7 +115,7 @@ impl Table {
             .find(|executable| executable.path == path)
     }
 
-    /// Returns how an image's pods are kept; everything is `None` where nothing is configured.
+    /// Returns the settings of an image's pods; all are `None` if nothing is configured.
     ///
     /// The settings of an object apply to the versions it lists, its template overrides to all.
     #[must_use]
@@ -137,25 +138,25 @@ impl Table {
         listed.cloned().unwrap_or_default()
     }
 
-    /// Functions to keep a pod ready for, sorted.
+    /// Returns the functions that keep pods even when unused, sorted.
     #[must_use]
     pub fn warm_set(&self) -> &[WarmFunction] {
         &self.warm
     }
 
-    /// What an operator should put right, sorted by source.
+    /// Returns the problems that an operator should correct, sorted by source.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// How many functions are configured.
+    /// Returns the number of configured functions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.functions.values().map(HashMap::len).sum()
     }
 
-    /// Whether no function is configured.
+    /// Returns whether no function is configured.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
@@ -184,12 +185,12 @@ fn selected<'t>(
     })
 }
 
-/// What selects among a repository's versions: the digest if there is one, else the tag.
+/// Returns the version of an image: its digest, else its tag, else `latest`.
 fn version(image: &ImageReference) -> Option<&str> {
     versions(image).next()
 }
 
-/// The digest and the tag of an image; `latest` where it has neither.
+/// Returns the digest and the tag of an image, or `latest` if it has neither.
 fn versions(image: &ImageReference) -> impl Iterator<Item = &str> {
     let digest = image.digest().map(Digest::as_str);
     digest.into_iter().chain(image.tag_or_latest())
@@ -198,7 +199,7 @@ fn versions(image: &ImageReference) -> impl Iterator<Item = &str> {
 // === impl Executable ===
 
 impl Executable {
-    /// Returns why the binary cannot be run now, if it cannot.
+    /// Returns the reason why the binary cannot be run now, if any.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         binary::problem(&self.path)
@@ -229,7 +230,7 @@ impl<T> ByVersion<T> {
         self.0.get(at).map(|(_, value)| value)
     }
 
-    /// Adds a value, unless there is one already: then gives that back.
+    /// Adds a value; if the version has one already, returns the existing value as an error.
     fn insert(&mut self, version: &str, value: T) -> Result<(), &T> {
         match self.0.binary_search_by(|(known, _)| (**known).cmp(version)) {
             Ok(at) => Err(&self.0[at].1),

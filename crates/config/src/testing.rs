@@ -1,4 +1,4 @@
-//! What the tests of this crate build configurations from.
+//! Builders of configurations for the tests of this crate.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -12,13 +12,13 @@ use crate::{
 
 pub(crate) const DEFAULT_PREFIX: &str = "ghcr.io/default/catalog";
 
-/// A directory with files and binaries, and objects beside it.
+/// A directory with files and binaries, and a list of objects.
 pub(crate) struct Fixture {
     directory: TempDir,
     pub(crate) objects: Vec<Declaration>,
 }
 
-/// A declaration in the making.
+/// A builder of a declaration.
 #[derive(Clone, Debug)]
 pub(crate) struct Object(pub(crate) Declaration);
 
@@ -123,7 +123,7 @@ impl Fixture {
         self
     }
 
-    /// In one step, so that nobody reads half a file.
+    /// Writes a file atomically, so that it is never read half written.
     fn write(&self, name: &str, text: &str) {
         let draft = self.path("draft");
         fs::write(&draft, text).unwrap();
@@ -157,7 +157,7 @@ impl Fixture {
         configuration
     }
 
-    /// The table, of a directory with a fixed name so that tables can be compared.
+    /// Builds the table; without binaries the directory has a fixed name, so that tables compare.
     pub(crate) fn table(&self) -> Table {
         let options = self.options();
         let read = |name: &str| fs::read_to_string(self.path(name)).unwrap_or_default();

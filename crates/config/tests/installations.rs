@@ -1,4 +1,4 @@
-//! The configuration of existing Porch installations is read without problems.
+//! Tests with the configuration of existing Porch installations.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -32,7 +32,7 @@ spec:
   goExecutor: {id: ranges, tags: [v0.1.5]}
 "#;
 
-/// Returns a file of the shipped installations, which are kept beside the checkout, if it is there.
+/// Returns a file of the shipped installations, if their directory beside the checkout exists.
 fn shipped(name: &str) -> Option<String> {
     let porch = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/porch");
     let text = fs::read_to_string(porch.join(name)).ok();
@@ -55,7 +55,7 @@ fn problems_of_objects(text: &str) -> (usize, Vec<Problem>) {
     (objects.len(), problems.collect())
 }
 
-/// Returns the table of two files, of which either may be empty.
+/// Returns the table of two files; either may be empty.
 fn table(config: &str, pod_cache: &str) -> Table {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| -> PathBuf {
@@ -76,7 +76,7 @@ fn table(config: &str, pod_cache: &str) -> Table {
 }
 
 #[test]
-fn objects_of_both_generations_have_no_problems() {
+fn reads_objects_of_both_generations_without_problems() {
     assert_eq!(problems_of_objects(OBJECTS), (2, Vec::new()));
     for (name, number) in [
         ("2026-04/functionconfigs.yaml", 19),
@@ -89,7 +89,7 @@ fn objects_of_both_generations_have_no_problems() {
 }
 
 #[test]
-fn files_of_the_older_generation_have_no_problems() {
+fn reads_files_of_the_older_generation_without_problems() {
     let own = table(
         "functions:\n- function: fn\n  images: [example.com/fn:v1, example.com/fn@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef]\n",
         "{example.com/fn:v1: 30m, example.com/fn:unstable: 30m}",
@@ -119,7 +119,7 @@ fn files_of_the_older_generation_have_no_problems() {
 }
 
 #[test]
-fn a_malformed_file_names_its_line_once_and_short_times_are_raised() {
+fn names_the_line_of_an_error_once_and_raises_short_times() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("config.yaml");
     fs::write(&config, "functions:\n- images: [example.com/fn:v1]\n").unwrap();

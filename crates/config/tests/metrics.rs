@@ -1,4 +1,4 @@
-//! What an exporter sees of the configuration. A process of its own: the exporter is global.
+//! Tests of the exported metrics, in their own process because the exporter is global.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -10,7 +10,7 @@ use opentelemetry_sdk::metrics::{
 };
 use runner_config::{Binaries, Configuration, FileOptions, Wanted};
 
-/// The latest value of every series, as `name{label=value,…}`.
+/// Returns the latest value of every series, keyed by `name{label=value,…}`.
 fn scrape(provider: &SdkMeterProvider, exporter: &InMemoryMetricExporter) -> BTreeMap<String, u64> {
     exporter.reset();
     provider.force_flush().unwrap();
@@ -46,7 +46,7 @@ fn scrape(provider: &SdkMeterProvider, exporter: &InMemoryMetricExporter) -> BTr
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reloads_and_problems_are_counted() {
+async fn counts_reloads_and_problems() {
     let exporter = InMemoryMetricExporter::default();
     let provider = SdkMeterProvider::builder()
         .with_reader(PeriodicReader::builder(exporter.clone()).build())
@@ -77,14 +77,14 @@ async fn reloads_and_problems_are_counted() {
         ("functions: [", "rejected"),
     ];
     for (text, outcome) in edits {
-        // In one step, so that nobody reads half a file.
+        // The file is replaced atomically, so that it is never read half written.
         fs::write(directory.path().join("draft"), text).unwrap();
         fs::rename(directory.path().join("draft"), &config).unwrap();
         tokio::time::timeout(Duration::from_secs(20), tables.changed())
             .await
             .unwrap()
             .unwrap();
-        // The counter follows the table by a moment.
+        // The counter is updated shortly after the table.
         let counted = format!("function_runner.config.reloads{{outcome={outcome},source=config}}");
         let wait = async {
             while !scrape(&provider, &exporter).contains_key(&counted) {

@@ -1,5 +1,4 @@
-//! Which objects an API server takes by our definitions: the same that installations have always
-//! written, and no others.
+//! Tests of the CRDs: they accept the objects that earlier CRDs accepted, and no others.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -17,13 +16,13 @@ mod validator;
 struct Case {
     title: String,
     kind: String,
-    /// A part of the complaint; none: the object is taken.
+    /// Part of the expected error; `None` if the object is accepted.
     #[serde(default)]
     refused: Option<String>,
     object: Value,
 }
 
-/// The schemas by kind.
+/// Returns the schemas by kind.
 fn schemas() -> BTreeMap<String, Value> {
     crd_documents()
         .into_iter()
@@ -41,7 +40,7 @@ fn schemas() -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn objects_are_taken_or_refused_as_they_always_were() {
+fn accepts_and_refuses_the_same_objects_as_earlier_crds() {
     let schemas = schemas();
     let cases: Vec<Case> = serde_saphyr::from_str(include_str!("schema/cases.yaml")).unwrap();
     let mut wrong = Vec::new();
@@ -65,7 +64,7 @@ fn objects_are_taken_or_refused_as_they_always_were() {
 }
 
 #[test]
-fn the_files_to_install_are_current() {
+fn matches_the_generated_files_in_deploy() {
     for (name, text) in crd_documents() {
         let file = format!("{}/../../deploy/crds/{name}", env!("CARGO_MANIFEST_DIR"));
         let found = std::fs::read_to_string(file).unwrap_or_default();
@@ -85,7 +84,7 @@ fn schemas_are_structural() {
 }
 
 #[test]
-fn what_is_taken_is_understood() {
+fn deserializes_every_accepted_object() {
     let schemas = schemas();
     let cases: Vec<Case> = serde_saphyr::from_str(include_str!("schema/cases.yaml")).unwrap();
     for Case {
@@ -97,7 +96,7 @@ fn what_is_taken_is_understood() {
     {
         admit(&mut object, &schemas[&kind]);
         let understood = match kind.as_str() {
-            // An object without a spec is taken, and told so in its status.
+            // An object without a spec is accepted; the error is in its status.
             "FunctionConfig" if object.get("spec").is_none() => continue,
             "FunctionConfig" => {
                 serde_json::from_value::<runner_config::objects::FunctionConfig>(object).map(drop)
@@ -111,7 +110,7 @@ fn what_is_taken_is_understood() {
 }
 
 #[test]
-fn defaults_are_filled_in() {
+fn fills_in_defaults() {
     let spec = serde_json::json!({"image": "fn", "podExecutor": {}});
     let mut object = serde_json::json!({
         "apiVersion": "config.porch.kpt.dev/v1alpha1",

@@ -1,15 +1,15 @@
-//! What a client is told when an evaluation fails.
+//! Errors of evaluations, as clients receive them.
 
 use std::{fmt, time::Duration};
 
-/// Why an evaluation failed, as a client can act on it. The names are part of the wire contract.
+/// The typed cause of a failed evaluation. The names are part of the wire contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// No runtime knows the image, or the registry has no such manifest.
+    /// No runtime can run the image, or the registry has no such manifest.
     FunctionNotFound,
     /// The image or its tag constraint is malformed.
     BadImage,
-    /// The request's `exec_path` names a file that callers may not have run.
+    /// The request's `exec_path` names a file that callers are not allowed to run.
     ExecPathOutside,
     /// The function exited non-zero or was killed by a signal.
     FunctionFailed,
@@ -17,11 +17,11 @@ pub enum Reason {
     BadOutput,
     /// A request, or a function's output, is over the message limit.
     MessageTooLarge,
-    /// Too many requests wait for this function already.
+    /// Too many requests for this function are already waiting.
     QueueFull,
     /// The caller's deadline, or the function's own time limit, has passed.
     DeadlineExceeded,
-    /// The caller went away.
+    /// The caller disconnected.
     Cancelled,
     /// The registry refuses the credentials.
     RegistryAuth,
@@ -31,15 +31,15 @@ pub enum Reason {
     KubernetesUnreachable,
     /// The function's pod cannot start.
     PodStartFailed,
-    /// The function's pod went away during the call.
+    /// The function's pod disappeared during the call.
     PodLost,
     /// The server is shutting down.
     Draining,
-    /// Something on our side failed: a fork, a full disk.
+    /// An operation of the runner itself failed, such as a fork or a write to a full disk.
     Internal,
 }
 
-/// A failed evaluation: a reason for programs, a message for people, and facts for both.
+/// A failed evaluation: a reason for programs, a message for people, and metadata for both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvaluationError {
     reason: Reason,
@@ -51,7 +51,7 @@ pub struct EvaluationError {
 // === impl Reason ===
 
 impl Reason {
-    /// Every reason, for tables and tests.
+    /// All reasons, for tables and tests.
     pub const ALL: [Self; 16] = [
         Self::FunctionNotFound,
         Self::BadImage,
@@ -71,7 +71,7 @@ impl Reason {
         Self::Internal,
     ];
 
-    /// The name on the wire.
+    /// Returns the name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl Reason {
         }
     }
 
-    /// The reason of that name on the wire.
+    /// Returns the reason with this name on the wire.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == name)
@@ -110,7 +110,7 @@ impl fmt::Display for Reason {
 // === impl EvaluationError ===
 
 impl EvaluationError {
-    /// An error with a message for people.
+    /// Creates an error without metadata.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
@@ -121,13 +121,13 @@ impl EvaluationError {
         }
     }
 
-    /// "No runtime here knows this image": the one error that makes a chain try its next runtime.
+    /// Creates a "not found" error, the only error that makes a chain try its next runtime.
     #[must_use]
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(Reason::FunctionNotFound, message)
     }
 
-    /// Adds a fact; a later value of the same key replaces the earlier one.
+    /// Adds a metadata entry; a later value of the same key replaces the earlier one.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         let key = key.into();
@@ -136,39 +136,39 @@ impl EvaluationError {
         self
     }
 
-    /// Replaces the message; reason and facts stay.
+    /// Replaces the message; reason and metadata stay.
     #[must_use]
     pub fn worded(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
     }
 
-    /// Tells the client when trying again may help.
+    /// Sets the delay after which the client may retry.
     #[must_use]
     pub fn retry_in(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);
         self
     }
 
-    /// Why it failed.
+    /// Returns the typed cause.
     #[must_use]
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// What a person is told.
+    /// Returns the message for people.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Facts such as `image`, `evaluator`, `exit_code`.
+    /// Returns metadata such as `image`, `evaluator`, `exit_code`.
     #[must_use]
     pub fn metadata(&self) -> &[(String, String)] {
         &self.metadata
     }
 
-    /// The fact of that name.
+    /// Returns the metadata value of this key.
     #[must_use]
     pub fn fact(&self, key: &str) -> Option<&str> {
         self.metadata
@@ -177,13 +177,13 @@ impl EvaluationError {
             .map(|(_, value)| value.as_str())
     }
 
-    /// When trying again may help.
+    /// Returns the delay after which a retry may succeed.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// Whether another runtime may know the image.
+    /// Returns whether another runtime may be able to run the image.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.reason == Reason::FunctionNotFound
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_parsed_back() {
+    fn parses_the_names_of_all_reasons() {
         for reason in Reason::ALL {
             assert_eq!(Reason::parse(reason.as_str()), Some(reason));
         }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_is_said_once() {
+    fn keeps_the_last_value_of_a_metadata_key() {
         let error = EvaluationError::not_found("x")
             .with("image", "a")
             .with("image", "b");

@@ -1,4 +1,4 @@
-//! Image references as the ecosystem writes them: `[registry/]path[:tag][@digest]`.
+//! Image references in the usual notation: `[registry/]path[:tag][@digest]`.
 
 use std::{fmt, str::FromStr};
 
@@ -20,7 +20,7 @@ pub struct ImageReference {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(String);
 
-/// Which part of an image reference is malformed, and how.
+/// An error that names the malformed part of an image reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed image {image:?}: {part} {problem}")]
 pub struct BadImage {
@@ -32,7 +32,7 @@ pub struct BadImage {
 // === impl ImageReference ===
 
 impl ImageReference {
-    /// Parses a reference after giving a bare name (one without a slash) the default prefix.
+    /// Parses a reference; a bare name (without a slash) gets the default prefix first.
     pub fn qualified(image: &str, default_prefix: &str) -> Result<Self, BadImage> {
         let prefix = default_prefix.trim_end_matches('/');
         if image.contains('/') || image.is_empty() || prefix.is_empty() {
@@ -42,19 +42,19 @@ impl ImageReference {
         }
     }
 
-    /// The registry host, with its port if one was given.
+    /// Returns the registry host, with its port if one was given.
     #[must_use]
     pub fn registry(&self) -> &str {
         &self.registry
     }
 
-    /// The path within the registry.
+    /// Returns the path within the registry.
     #[must_use]
     pub fn repository(&self) -> &str {
         &self.repository
     }
 
-    /// The last part of the path: the function's name.
+    /// Returns the last part of the path, which is the function's name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.repository
@@ -63,7 +63,7 @@ impl ImageReference {
             .unwrap_or(&self.repository)
     }
 
-    /// `registry/repository` without the last part: where the function comes from.
+    /// Returns `registry/repository` without the last part of the path.
     #[must_use]
     pub fn prefix(&self) -> String {
         match self.repository.rsplit_once('/') {
@@ -72,13 +72,13 @@ impl ImageReference {
         }
     }
 
-    /// The tag, if one was given.
+    /// Returns the tag, if one was given.
     #[must_use]
     pub fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
-    /// The tag a registry would be asked for: `latest` where neither tag nor digest was given.
+    /// Returns the tag to request from a registry: `latest` if neither tag nor digest was given.
     #[must_use]
     pub fn tag_or_latest(&self) -> Option<&str> {
         match (&self.tag, &self.digest) {
@@ -88,13 +88,13 @@ impl ImageReference {
         }
     }
 
-    /// The digest, if one was given.
+    /// Returns the digest, if one was given.
     #[must_use]
     pub fn digest(&self) -> Option<&Digest> {
         self.digest.as_ref()
     }
 
-    /// The same image at another tag, without a digest.
+    /// Returns the same image at another tag, without a digest.
     #[must_use]
     pub fn at_tag(&self, tag: &str) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl ImageReference {
         }
     }
 
-    /// The same image and tag pinned to a digest.
+    /// Returns the same image and tag, pinned to a digest.
     #[must_use]
     pub fn at_digest(&self, digest: Digest) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl FromStr for ImageReference {
             ),
             None => (image, None),
         };
-        // A colon after the last slash starts a tag; before it, a port.
+        // A colon after the last slash starts a tag; a colon before it starts a port.
         let (name, tag) = match rest.rsplit_once(':') {
             Some((name, tag)) if !tag.contains('/') && !tag.contains(']') => (name, Some(tag)),
             _ => (rest, None),
@@ -187,7 +187,10 @@ impl fmt::Display for ImageReference {
 // === impl Digest ===
 
 impl Digest {
-    /// Parses `sha256:…` or `sha512:…`; says what is wrong otherwise.
+    /// Parses `sha256:…` or `sha512:…`.
+    ///
+    /// # Errors
+    /// If the digest is malformed: the problem, to be read after the word "digest".
     pub fn parse(text: &str) -> Result<Self, String> {
         let Some((algorithm, hex)) = text.split_once(':') else {
             return Err("has no algorithm: write sha256:<64 hex digits>".to_owned());
@@ -205,13 +208,13 @@ impl Digest {
         Ok(Self(text.to_owned()))
     }
 
-    /// The whole digest, `algorithm:hex`.
+    /// Returns the whole digest, `algorithm:hex`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The hex digits alone.
+    /// Returns the hex digits without the algorithm.
     #[must_use]
     pub fn hex(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, hex)| hex)
@@ -224,7 +227,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Docker's rule for telling a host from a first path part.
+/// Returns whether the first path part is a host, by Docker's rule.
 fn is_host(first: &str) -> bool {
     first == "localhost"
         || first.contains(['.', ':', '['])
@@ -309,7 +312,7 @@ fn check_path(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*`
+/// Returns whether a path part matches `[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*`.
 fn part_is_good(part: &str) -> bool {
     let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if !part.starts_with(alphanumeric) || !part.ends_with(alphanumeric) {
@@ -348,7 +351,7 @@ mod tests {
         "a__b/c-d.e",
         Some("T_1")
     )]
-    fn references_are_read_as_the_ecosystem_writes_them(
+    fn parses_references_as_docker_does(
         #[case] image: &str,
         #[case] registry: &str,
         #[case] repository: &str,
@@ -363,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn tag_and_digest_may_come_together() {
+    fn accepts_a_tag_together_with_a_digest() {
         let parsed: ImageReference = format!("ghcr.io/x/fn:v1@{SHA}").parse().unwrap();
         assert_eq!(parsed.tag(), Some("v1"));
         assert_eq!(parsed.digest().unwrap().as_str(), SHA);
@@ -385,7 +388,7 @@ mod tests {
     #[case("a b/x", "name part \"a b\" must be")]
     #[case("x..y/z.w/fn", "registry \"x..y\" is not a host name")]
     #[case("ghcr.io/x_._y", "name part \"x_._y\" must be")]
-    fn a_malformed_part_is_named(#[case] image: &str, #[case] says: &str) {
+    fn names_the_malformed_part(#[case] image: &str, #[case] says: &str) {
         let error = image.parse::<ImageReference>().unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
@@ -414,7 +417,7 @@ mod tests {
         }
 
         #[test]
-        fn what_was_parsed_parses_back(image in "([a-z]{1,5}\\.io(:[1-9][0-9]{0,3})?/)?[a-z]{1,4}(/[a-z0-9]{1,4}){0,2}(:[A-Za-z0-9_][a-z.-]{0,5})?") {
+        fn displays_a_text_that_parses_back(image in "([a-z]{1,5}\\.io(:[1-9][0-9]{0,3})?/)?[a-z]{1,4}(/[a-z0-9]{1,4}){0,2}(:[A-Za-z0-9_][a-z.-]{0,5})?") {
             if let Ok(parsed) = image.parse::<ImageReference>() {
                 prop_assert_eq!(parsed.to_string().parse::<ImageReference>().unwrap(), parsed);
             }

@@ -1,6 +1,7 @@
-//! The words everything else is said in: images, evaluations, errors, and the [`Evaluator`] and [`Runtime`] traits.
+//! Domain types shared by all crates: images, evaluations, errors, and the [`Evaluator`] and
+//! [`Runtime`] traits.
 //!
-//! No I/O happens here, and nothing here knows gRPC, Kubernetes or processes.
+//! This crate does no I/O and depends on neither gRPC, nor Kubernetes, nor processes.
 
 mod error;
 mod evaluation;

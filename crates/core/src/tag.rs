@@ -7,9 +7,9 @@
 //! operator    = "=" "!=" ">" ">=" "<" "<=" "~" "^"
 //! ```
 //!
-//! A version may leave parts out (`0.4`) or say `x` or `*` for them, and may start with `v`. The
+//! A version may leave parts out (`0.4`) or write `x` or `*` for them, and may start with `v`. The
 //! rules are those of the library that Porch uses, Masterminds/semver v3: a tag such as `v0.4` is
-//! version 0.4.0, and a pre-release satisfies only a constraint that names one.
+//! version 0.4.0, and a pre-release satisfies only a constraint that names a pre-release.
 
 use semver::Version;
 
@@ -20,14 +20,14 @@ mod range;
 pub use list::{Selection, TagList};
 use range::{Partial, Range};
 
-/// Selects among an image's tags: semver ranges or an exact tag.
+/// A constraint that selects among an image's tags: semver ranges or an exact tag.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TagConstraint {
     text: String,
     alternatives: Vec<Alternative>,
 }
 
-/// Which part of a tag constraint is malformed, and how.
+/// An error that names the malformed part of a tag constraint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed tag constraint {text:?}: {why}")]
 pub struct BadTag {
@@ -38,16 +38,19 @@ pub struct BadTag {
 /// One side of a `||`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Alternative {
-    /// The tag that a lone word names, whatever else the word may mean.
+    /// The tag of the same text, if the alternative is a single word, even one that is a version.
     name: Option<String>,
-    /// What a version must satisfy, all of it; none when the name is no version.
+    /// Ranges that a version must all satisfy; empty if the name is not a version.
     ranges: Vec<Range>,
 }
 
 // === impl TagConstraint ===
 
 impl TagConstraint {
-    /// Parses a constraint; an empty one is an error: the caller treats it as none.
+    /// Parses a constraint.
+    ///
+    /// # Errors
+    /// If the constraint is malformed or empty; callers treat an empty text as no constraint.
     pub fn parse(text: &str) -> Result<Self, BadTag> {
         let text = text.trim();
         let bad = |why| BadTag {
@@ -60,7 +63,7 @@ impl TagConstraint {
         })
     }
 
-    /// Whether a tag satisfies the constraint.
+    /// Returns whether a tag satisfies the constraint.
     #[must_use]
     pub fn matches(&self, tag: &str) -> bool {
         self.names(tag) || version(tag).is_some_and(|version| self.admits(&version))
@@ -68,9 +71,10 @@ impl TagConstraint {
 
     /// Returns the highest of the tags that satisfy the constraint.
     ///
-    /// A tag that an exact constraint names wins over everything. Full versions win over shortened
-    /// ones (`v0.4`, which usually move), and versions over other names. `v1.0.0` and `1.0.0` are
-    /// one version: the one with the `v` is taken, whatever their order.
+    /// A tag that an exact constraint names has priority over all others. Full versions have
+    /// priority over shortened ones (`v0.4`, which usually move), and versions over other names.
+    /// `v1.0.0` and `1.0.0` are the same version: the tag with the `v` is selected, regardless of
+    /// their order.
     pub fn highest<'a>(&self, tags: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
         let mut named: Option<&str> = None;
         let mut highest: Option<(bool, Version, &str)> = None;
@@ -90,8 +94,9 @@ impl TagConstraint {
         highest.map(|(_, _, tag)| tag).or(named)
     }
 
-    /// The tag that the whole constraint names, if it is a lone word: one question to a registry
-    /// may then spare the list of all tags.
+    /// Returns the tag that the whole constraint names, if it is a single word.
+    ///
+    /// A registry can then be asked for this tag alone instead of the list of all tags.
     #[must_use]
     pub fn exact(&self) -> Option<&str> {
         match self.alternatives.as_slice() {
@@ -100,19 +105,19 @@ impl TagConstraint {
         }
     }
 
-    /// Whether the constraint may select a tag other than the one it names.
+    /// Returns whether the constraint may select a tag other than the one it names.
     #[must_use]
     pub fn is_range(&self) -> bool {
         self.alternatives.len() > 1 || self.alternatives.iter().any(|one| !one.ranges.is_empty())
     }
 
-    /// Whether every alternative is a range or version, and none is merely the name of a tag.
+    /// Returns whether every alternative is a range or version, and none is only a tag name.
     #[must_use]
     pub fn is_semver(&self) -> bool {
         self.alternatives.iter().all(|one| !one.ranges.is_empty())
     }
 
-    /// The constraint as it was written.
+    /// Returns the constraint as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -150,7 +155,7 @@ fn version(tag: &str) -> Option<Version> {
     (!version.has_wildcard()).then(|| version.lowest())
 }
 
-/// Whether a tag spells a version with major, minor and patch.
+/// Returns whether a tag spells a version with major, minor and patch.
 fn is_full(tag: &str) -> bool {
     Partial::parse(tag).is_ok_and(|version| version.is_full())
 }

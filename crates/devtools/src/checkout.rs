@@ -54,8 +54,8 @@ pub fn cargo() -> Command {
 
 /// Builds a Go module of the checkout with `scripts/go-build`, which prints its progress.
 ///
-/// `output` is a file, or a directory if it ends with a slash. `target` is `.` for the module's main
-/// package or `tool` for the tools that its `go.mod` names.
+/// `output` is a file, or a directory if it ends with a slash. `target` is `.` for the module's
+/// main package or `tool` for the tools that its `go.mod` names.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use anyhow::{Error, Result};
 
 /// Attaches a remedy to the error of a result.
 pub trait Remedy<T> {
-    /// Attaches the command or action that fixes the error. The outermost remedy is printed.
+    /// Attaches the command or action that fixes the error; the outermost remedy is printed.
     ///
     /// # Errors
     ///
@@ -40,8 +40,8 @@ pub fn failure(cause: impl fmt::Display, remedy: impl Into<String>) -> Error {
 ///
 /// # Errors
 ///
-/// If the child process failed. [`exit_code`] prints nothing for this error, unless a signal ended the
-/// child process.
+/// If the child process failed. [`exit_code`] prints nothing for this error, unless a signal ended
+/// the child process.
 pub fn require_success(child: &str, status: ExitStatus) -> Result<()> {
     match status.code() {
         Some(0) => Ok(()),
@@ -55,8 +55,8 @@ pub fn require_success(child: &str, status: ExitStatus) -> Result<()> {
 
 /// Turns the result of a program into its exit code.
 ///
-/// An error is printed as two lines, its causes in one and its remedy in the other, without a
-/// backtrace. `general_remedy` is for errors that have none of their own.
+/// An error is printed as two lines without a backtrace: one line with the causes, one with the
+/// remedy. `general_remedy` is for errors that have none of their own.
 #[must_use]
 pub fn exit_code(result: Result<()>, general_remedy: &str) -> ExitCode {
     match result {

@@ -1,5 +1,5 @@
-//! Shared parts of the programs for developers (`xtask`, `testbed`, `bench`): the checkout they work
-//! on, the set-up they need, and the two lines they end with after an error.
+//! Shared parts of the programs for developers (`xtask`, `testbed`, `bench`): the checkout, the
+//! set-up, and the two lines that are printed for an error.
 
 mod checkout;
 mod failure;

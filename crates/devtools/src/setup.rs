@@ -8,7 +8,7 @@ use crate::{Remedy, require_success, root};
 
 /// Installs everything that a purpose of `scripts/setup`, such as `targets`, needs.
 ///
-/// Quick if nothing is missing.
+/// This is quick if nothing is missing.
 ///
 /// # Errors
 ///

@@ -1,4 +1,6 @@
-//! A document about an image, stored beside it in a registry: its manifest names what it is about.
+//! Documents about an image, stored beside it in a registry.
+//!
+//! The manifest of such a document names the image as its subject.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,7 @@ pub struct Attachment {
 // === impl Attachment ===
 
 impl Attachment {
-    /// A document of this media type about a manifest.
+    /// Makes a document of the given media type about the manifest `subject`.
     pub fn new(
         subject: &Blob,
         media_type: &'static str,
@@ -61,19 +63,22 @@ impl Attachment {
         })
     }
 
-    /// The manifest.
+    /// Returns the document's manifest.
     #[must_use]
     pub fn manifest(&self) -> &Blob {
         &self.manifest
     }
 
-    /// What the manifest refers to: a registry wants these first.
+    /// Returns the blobs that the manifest refers to, which a registry must have before the
+    /// manifest.
     pub fn blobs(&self) -> impl Iterator<Item = &Blob> {
         [&self.config, &self.content].into_iter()
     }
 
-    /// A tag and what it must point at, by which clients find the document in registries that
-    /// cannot list what refers to a manifest.
+    /// Returns a tag and the list it must point at.
+    ///
+    /// Clients find the document by this tag in registries that cannot list the manifests that
+    /// refer to another one (no referrers API).
     #[must_use]
     pub fn fallback(&self) -> (String, &Blob) {
         (self.subject.replace(':', "-"), &self.list)

@@ -1,9 +1,9 @@
-//! Content with its address, and the two families of media types content can be said to have.
+//! Content with its digest, and the two families of media types.
 
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-/// Bytes, what they are, and their digest.
+/// Bytes with their media type and digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
     media_type: &'static str,
@@ -11,7 +11,7 @@ pub struct Blob {
     bytes: Bytes,
 }
 
-/// Which of the two names for the same document a manifest uses.
+/// The family of media types that a manifest uses; both describe the same documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flavour {
     /// The OCI image specification.
@@ -33,19 +33,19 @@ impl Blob {
         }
     }
 
-    /// What the bytes are.
+    /// Returns the media type of the content.
     #[must_use]
     pub fn media_type(&self) -> &'static str {
         self.media_type
     }
 
-    /// `sha256:` and the hex digits.
+    /// Returns the digest: `sha256:` and the hex digits.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The content.
+    /// Returns the content.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
         &self.bytes

@@ -18,7 +18,7 @@ pub struct Image {
     layers: Vec<Blob>,
 }
 
-/// What an image is made of.
+/// The parts of an image that is being made.
 #[derive(Clone, Debug)]
 pub struct ImageBuilder {
     platform: Platform,
@@ -32,7 +32,7 @@ pub struct ImageBuilder {
 // === impl Image ===
 
 impl Image {
-    /// Starts an image for this platform.
+    /// Returns a builder for an image of this platform.
     #[must_use]
     pub fn builder(platform: Platform) -> ImageBuilder {
         ImageBuilder {
@@ -45,24 +45,25 @@ impl Image {
         }
     }
 
-    /// The manifest.
+    /// Returns the image's manifest.
     #[must_use]
     pub fn manifest(&self) -> &Blob {
         &self.manifest
     }
 
-    /// The config.
+    /// Returns the image's config.
     #[must_use]
     pub fn config(&self) -> &Blob {
         &self.config
     }
 
-    /// What the manifest refers to: a registry wants these first.
+    /// Returns the blobs that the manifest refers to, which a registry must have before the
+    /// manifest.
     pub fn blobs(&self) -> impl Iterator<Item = &Blob> {
         self.layers.iter().chain([&self.config])
     }
 
-    /// What a node has to fetch, in bytes.
+    /// Returns the number of bytes that a node has to fetch.
     #[must_use]
     pub fn compressed_size(&self) -> usize {
         self.blobs()
@@ -75,41 +76,41 @@ impl Image {
 // === impl ImageBuilder ===
 
 impl ImageBuilder {
-    /// How its containers are started.
+    /// Sets how containers of the image are started.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
     }
 
-    /// When it was made, as RFC 3339 writes times; 1970 where this is not called.
+    /// Sets the creation time in RFC 3339 format; the default is the start of 1970.
     #[must_use]
     pub fn created(mut self, time: impl Into<String>) -> Self {
         self.created = time.into();
         self
     }
 
-    /// A fact about the manifest.
+    /// Adds an annotation to the manifest.
     #[must_use]
     pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.annotations.insert(key.into(), value.into());
         self
     }
 
-    /// Uses these names for its documents.
+    /// Sets the family of media types for the image's documents; the default is OCI.
     #[must_use]
     pub fn flavour(mut self, flavour: Flavour) -> Self {
         self.flavour = flavour;
         self
     }
 
-    /// Puts these files on top.
+    /// Adds a layer with these files on top of the earlier layers.
     pub fn layer(mut self, tree: &Tree) -> io::Result<Self> {
         self.layers.push(Layer::pack(tree)?);
         Ok(self)
     }
 
-    /// Writes the documents.
+    /// Serialises config and manifest and returns the image.
     pub fn build(self) -> serde_json::Result<Image> {
         let diff_ids = self
             .layers

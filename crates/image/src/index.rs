@@ -1,4 +1,4 @@
-//! One name for the same image on several platforms.
+//! Lists the images of several platforms under one name.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Index {
 // === impl Index ===
 
 impl Index {
-    /// Lists images, in this order.
+    /// Makes an index that lists the images in the given order.
     pub fn new(
         flavour: Flavour,
         images: Vec<Image>,
@@ -42,13 +42,13 @@ impl Index {
         })
     }
 
-    /// The document itself: what a tag points at.
+    /// Returns the index document, which a tag points at.
     #[must_use]
     pub fn document(&self) -> &Blob {
         &self.document
     }
 
-    /// The images it lists.
+    /// Returns the images that the index lists.
     #[must_use]
     pub fn images(&self) -> &[Image] {
         &self.images

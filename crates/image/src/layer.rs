@@ -11,13 +11,13 @@ use crate::{
     tree::{Content, Node},
 };
 
-/// "Unknown", so that the archive does not depend on the system it was packed on.
+/// Operating system "unknown" in the gzip header, so that the bytes do not depend on the machine.
 const GZIP_SYSTEM: u8 = 255;
 
 /// A packed tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// The digest of the archive before compression, which configs refer to.
+    /// Digest of the archive before compression; image configs refer to it.
     pub(crate) diff_id: String,
     pub(crate) compressed: Vec<u8>,
 }
@@ -25,7 +25,11 @@ pub struct Layer {
 // === impl Layer ===
 
 impl Layer {
-    /// Packs a tree. Fails only where a path or link is too long for the format.
+    /// Packs a tree.
+    ///
+    /// # Errors
+    ///
+    /// If a path or a link target is too long for the ustar format.
     pub fn pack(tree: &Tree) -> io::Result<Self> {
         let archive = archive(tree)?;
         let mut gzip = GzBuilder::new()
@@ -39,7 +43,7 @@ impl Layer {
         })
     }
 
-    /// The size of the compressed archive.
+    /// Returns the size of the compressed archive in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.compressed.len()
@@ -92,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_layer_holds_what_the_tree_says() {
+    fn packs_paths_modes_owners_links_and_content() {
         let tree = Tree::new()
             .modified(5)
             .file("bin/tool", 0o755, "program")
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_adding_does_not_matter() {
+    fn packs_the_same_bytes_for_any_order_of_adding() {
         let a = Tree::new()
             .file("a", 0o644, "a")
             .unwrap()

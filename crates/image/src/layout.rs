@@ -14,25 +14,27 @@ use crate::{
 const LAYOUT: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
 const NAME: &str = "org.opencontainers.image.ref.name";
 
-/// Why a layout could not be written.
+/// An error while writing an OCI layout.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteLayoutError {
-    /// The file system refused.
+    /// A file or directory cannot be written.
     #[error("cannot write {path}")]
     Write {
-        /// What was being written.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// The document cannot be written as JSON.
+    /// The index cannot be serialised as JSON.
     #[error("cannot write the layout's index")]
     Document(#[from] serde_json::Error),
 }
 
 impl Index {
-    /// Writes everything into a directory, naming the index by a tag. Blobs that are there already
-    /// stay: their name says what they hold.
+    /// Writes all blobs and the index into a directory, and names the index by a tag.
+    ///
+    /// Other files in the directory stay. Blobs are named by their digest, so writing one again
+    /// does not change it.
     pub fn write_layout(&self, directory: &Path, tag: &str) -> Result<(), WriteLayoutError> {
         let blobs = directory.join("blobs/sha256");
         fs::create_dir_all(&blobs).map_err(|source| WriteLayoutError::Write {

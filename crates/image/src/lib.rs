@@ -7,11 +7,12 @@
 //!                  Image ──┘
 //! ```
 //!
-//! The same input gives the same bytes: entries are sorted, times are what the caller says, nothing
-//! of this machine (names, ids, clock, umask) gets in. The documents are written from types of our
-//! own because those of `oci-spec` keep labels in hash maps, whose order changes from run to run.
+//! The same input gives the same bytes: entries are sorted, times come from the caller, and nothing
+//! of this machine (names, ids, clock, umask) is part of the output. The documents are serialised
+//! from own types because those of `oci-spec` keep labels in hash maps, whose order changes from
+//! run to run.
 //!
-//! Nothing here talks to a registry or knows what the images are for.
+//! This crate does not push to registries; its callers do.
 
 mod attachment;
 mod blob;

@@ -1,43 +1,43 @@
-//! The documents of the OCI image specification, as far as they are written here.
+//! The documents of the OCI image specification, with the fields that this crate writes.
 //!
-//! Field order and sorted maps make their bytes, and so their digests, the same every time.
+//! A fixed field order and sorted maps make the bytes, and so the digests, reproducible.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// How a container of an image is started.
+/// The settings with which a container of an image is started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Config {
-    /// A name or number, with `:group` if wanted; root where empty.
+    /// User name or number, optionally with `:group`; empty means root.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
-    /// `NAME=value` each.
+    /// Environment variables, each as `NAME=value`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
-    /// The program and its first arguments.
+    /// Program and its first arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entrypoint: Vec<String>,
-    /// The arguments that a caller may replace, or the program where there is no entrypoint.
+    /// Arguments that a caller may replace, or the program if there is no entrypoint.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cmd: Vec<String>,
-    /// Where the program starts.
+    /// Working directory of the program.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub working_dir: String,
-    /// Facts about the image.
+    /// Labels of the image.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// What machine an image is for, in Go's words: `linux`, `arm64`.
+/// The platform of an image, with the names that Go uses, such as `linux` and `arm64`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Platform {
-    /// `amd64`, `arm64`.
+    /// Processor architecture, such as `amd64` or `arm64`.
     pub architecture: String,
-    /// `linux`.
+    /// Operating system, such as `linux`.
     pub os: String,
-    /// `v8` and the like.
+    /// Variant of the architecture, such as `v8`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
 }
@@ -100,7 +100,7 @@ pub(crate) struct Descriptor<'a> {
 // === impl Platform ===
 
 impl Platform {
-    /// Linux on this architecture.
+    /// Returns the platform for Linux on this architecture.
     #[must_use]
     pub fn linux(architecture: &str) -> Self {
         Self {

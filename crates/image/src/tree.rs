@@ -6,7 +6,9 @@ use bytes::Bytes;
 
 const DIRECTORY_MODE: u32 = 0o755;
 
-/// A tree of files by path. Directories that are missing on the way to a file are made.
+/// A tree of files by path.
+///
+/// Adding a file also adds its missing parent directories.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     pub(crate) nodes: BTreeMap<String, Node>,
@@ -30,10 +32,10 @@ pub(crate) enum Content {
 /// A path that cannot be in a layer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
-    /// It is empty, or has empty, `.` or `..` parts.
+    /// The path is empty, or has empty, `.` or `..` parts.
     #[error("path {0:?} must have plain parts between single slashes")]
     NotPlain(String),
-    /// Something else is there already.
+    /// The tree already has a node at this path, or a parent of the path is not a directory.
     #[error("path {0:?} is used twice")]
     Taken(String),
 }
@@ -41,20 +43,20 @@ pub enum BadPath {
 // === impl Tree ===
 
 impl Tree {
-    /// A tree without files.
+    /// Returns an empty tree.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// When everything was modified, in seconds since 1970; 0 where this is not called.
+    /// Sets the modification time of all nodes, in seconds since 1970; the default is 0.
     #[must_use]
     pub fn modified(mut self, seconds: u64) -> Self {
         self.modified = seconds;
         self
     }
 
-    /// Adds a directory owned by this user and group.
+    /// Adds a directory; `owner` is the id of both user and group.
     pub fn directory(self, path: &str, mode: u32, owner: u32) -> Result<Self, BadPath> {
         self.put(
             path,
@@ -66,7 +68,7 @@ impl Tree {
         )
     }
 
-    /// Adds a file of root's.
+    /// Adds a file owned by root.
     pub fn file(self, path: &str, mode: u32, bytes: impl Into<Bytes>) -> Result<Self, BadPath> {
         self.put(
             path,
@@ -78,7 +80,7 @@ impl Tree {
         )
     }
 
-    /// Adds a symbolic link.
+    /// Adds a symbolic link owned by root.
     pub fn symlink(self, path: &str, target: &str) -> Result<Self, BadPath> {
         let content = Content::Symlink(target.to_owned());
         self.put(
@@ -122,13 +124,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_on_the_way_are_made() {
+    fn adds_missing_parent_directories() {
         let tree = Tree::new().file("/a/b/c", 0o755, "x").unwrap();
         assert_eq!(tree.nodes.keys().collect::<Vec<_>>(), ["a", "a/b", "a/b/c"]);
     }
 
     #[test]
-    fn a_path_is_used_once() {
+    fn refuses_a_path_that_is_used() {
         let tree = Tree::new().file("a", 0o644, "x").unwrap();
         assert_eq!(
             tree.clone().file("a", 0o644, "y"),
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_cannot_leave_the_tree() {
+    fn refuses_a_path_that_leaves_the_tree() {
         for path in ["", "/", "../x", "a/../b", "a//b", "./a"] {
             let refused = Tree::new().file(path, 0o644, "x");
             assert!(matches!(refused, Err(BadPath::NotPlain(_))), "{path}");

@@ -1,4 +1,4 @@
-//! A layout is complete and comes out the same every time.
+//! Checks that a layout is complete and reproducible.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -33,7 +33,7 @@ fn read(directory: &Path, digest: &Value) -> Value {
 }
 
 #[test]
-fn every_document_leads_to_the_next() {
+fn writes_a_layout_in_which_every_reference_resolves() {
     let directory = tempfile::tempdir().unwrap();
     index().write_layout(directory.path(), "v1").unwrap();
     let top: Value =
@@ -69,7 +69,8 @@ fn every_document_leads_to_the_next() {
 #[test]
 fn the_digest_is_the_same_every_time() {
     assert_eq!(index().document(), index().document());
-    // Changes only when what is written changes: then the digests of released images do, too.
+    // This digest changes only if the written bytes change; then the digests of released images
+    // change, too.
     assert_eq!(
         index().document().digest(),
         "sha256:dfde954a11bf679ff2462436fab0c723c7b5393b599940cd00edef056ab5538d"

@@ -1,4 +1,4 @@
-//! What the pool wants done.
+//! Actions that the pool asks the driver to carry out.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,31 +6,34 @@ use runner_core::EvaluationError;
 
 use crate::{Attempt, Function, PodName, RequestId, TemplateVersion, Time, Uid};
 
-/// Something to do. None of them is waited for; what becomes of it is reported as an event.
+/// A task for the driver.
+///
+/// The pool does not wait for an action; its result is reported as an event.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Create a pod; report `Created`, `StartFailed`, or the `Pod` that has the name already.
+    /// Create a pod; report `Created`, `StartFailed`, or the `Pod` that already has the name.
     Create(Create),
-    /// Delete a pod; report `DeleteFailed`, or let the watch report that it is gone.
+    /// Delete a pod; report `DeleteFailed`, or let the watch report that the pod is gone.
     Delete(Delete),
-    /// Send a request to a pod; report `Done`. One that was assigned before is taken back: its
-    /// earlier pod is gone.
+    /// Send a request to a pod; report `Done`.
+    ///
+    /// A request that was assigned before is withdrawn from its earlier pod, which is lost.
     Assign(Assign),
     /// Answer a request with an error.
     Reject {
-        /// Which.
+        /// The request to answer.
         request: RequestId,
-        /// What its caller is told.
+        /// The error returned to the caller.
         error: EvaluationError,
     },
-    /// Write `reclaim-after` annotations, whenever there is time for it; report `ExtendFailed`, or
-    /// let the watch report the new value.
+    /// Write `reclaim-after` annotations at low priority; report `ExtendFailed`, or let the watch
+    /// report the new value.
     Extend(Vec<Extension>),
-    /// Ask a pod whether it still answers; report `Ready` or `ProbeFailed`.
+    /// Send a health check to a pod; report `Ready` or `ProbeFailed`.
     Probe {
-        /// Its name.
+        /// Name of the pod.
         name: PodName,
-        /// The pod.
+        /// Uid of the pod.
         uid: Uid,
     },
 }
@@ -40,82 +43,82 @@ pub enum Action {
 pub struct Create {
     /// Name of the pod.
     pub name: PodName,
-    /// Name of the slot the pod fills: its label and the name of its service.
+    /// Name of the pod's slot: the pod's label and the name of its service.
     pub slot: PodName,
-    /// What its announcement must be bound to.
+    /// The attempt that the pod's announcement token must be bound to.
     pub attempt: Attempt,
-    /// What it runs.
+    /// The function that the pod runs.
     pub function: Arc<Function>,
-    /// The template to make it from.
+    /// The template to make the pod from.
     pub template: TemplateVersion,
-    /// Its first `reclaim-after`.
+    /// The first value of the pod's `reclaim-after`.
     pub reclaim_after: Time,
 }
 
-/// A pod to delete, if it is still what the pool thinks it is.
+/// A pod to delete, provided that it has not changed since it was last observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {
-    /// Its name.
+    /// Name of the pod.
     pub name: PodName,
-    /// Precondition: this pod.
+    /// Precondition: the uid of the pod.
     pub uid: Uid,
-    /// Precondition: unchanged since.
+    /// Precondition: the resourceVersion last observed.
     pub resource_version: Arc<str>,
-    /// Why, for logs and metrics.
+    /// The reason, for logs and metrics.
     pub why: Leave,
 }
 
-/// Why a pod is deleted.
+/// The reason why a pod is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Leave {
-    /// It failed, or cannot start.
+    /// The pod failed or cannot start.
     Failed,
-    /// It was not ready in time.
+    /// The pod was not ready within the limit.
     TooSlow,
-    /// It does not answer.
+    /// The pod does not answer.
     Lost,
-    /// It was made from an older template.
+    /// The pod was made from an older template.
     OldTemplate,
-    /// Its tag points at another digest now.
+    /// The tag of the function now points at another digest.
     OldDigest,
-    /// There are more pods than the maximum.
+    /// The function has more pods than its maximum.
     Surplus,
-    /// It was not used for its TTL.
+    /// The pod was not used for its TTL.
     Idle,
 }
 
-/// A request and the pod that is to serve it.
+/// The assignment of a request to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assign {
-    /// The request.
+    /// The assigned request.
     pub request: RequestId,
-    /// The pod's name.
+    /// Name of the pod.
     pub name: PodName,
-    /// The pod.
+    /// Uid of the pod.
     pub pod: Uid,
-    /// Where its time went until now.
+    /// The time that the request has waited so far, by cause.
     pub waited: Waited,
     /// Whether the request was on another pod before.
     pub retry: bool,
 }
 
-/// Where a request's time went before it ran.
+/// The time that a request waited before it ran, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// Behind other requests.
+    /// Time spent behind other requests.
     pub queued: Duration,
-    /// While the function had no pod to run on.
+    /// Time during which the function had no ready pod.
     pub starting: Duration,
-    /// On a pod that was lost.
+    /// Time spent on pods that were lost.
     pub lost: Duration,
 }
 
 /// A `reclaim-after` annotation to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension {
-    /// The pod's name.
+    /// Name of the pod.
     pub name: PodName,
-    /// The pod.
+    /// Uid of the pod.
     pub uid: Uid,
     /// The new value, in whole seconds.
     pub reclaim_after: Time,

@@ -1,29 +1,32 @@
-//! What is to be looked at when.
+//! The scheduled checks of the pool.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use crate::{RequestId, Time, fleet::FleetId, fleet::PodKey};
 
-/// The shortest time to the next look at a pod or a function, whatever the configuration says:
-/// an appointment at the present moment would be kept and made again without end.
+/// Minimum delay of a new appointment, whatever the configuration says.
+///
+/// An appointment at the present moment would become due and be made again without end.
 const SMALLEST_STEP: Duration = Duration::from_millis(10);
 
-/// Appointments, earliest first. An owner has at most one and remembers when it is.
+/// Appointments, earliest first.
+///
+/// An owner has at most one appointment and stores its time.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     appointments: BTreeSet<(Time, Due)>,
-    /// The earliest moment for a new appointment.
+    /// The earliest time of a new appointment.
     earliest: Time,
 }
 
-/// Who or what is to be looked at.
+/// The subject of an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
-    /// A queued request's deadline.
+    /// The deadline of a queued request.
     Request(RequestId),
     Pod(FleetId, PodKey),
     Fleet(FleetId),
-    /// Extensions that were gathered.
+    /// The extensions collected so far are to be written.
     Extensions,
     /// The end of draining.
     Drained,
@@ -32,12 +35,12 @@ pub(crate) enum Due {
 // === impl Agenda ===
 
 impl Agenda {
-    /// Notes the time of the event that is handled next.
+    /// Sets the time of the event that is handled next.
     pub(crate) fn begin(&mut self, now: Time) {
         self.earliest = now + SMALLEST_STEP;
     }
 
-    /// Number of appointments.
+    /// Returns the number of appointments.
     pub(crate) fn len(&self) -> usize {
         self.appointments.len()
     }
@@ -50,9 +53,10 @@ impl Agenda {
         self.appointments.remove(&(at, due));
     }
 
-    /// Moves the owner's one appointment to `at`, unless it is earlier already: being looked at
-    /// too early costs little, and saves moving it on every use. An appointment in the past or at
-    /// the present moment is made for the smallest step later.
+    /// Moves the owner's only appointment to `at`, unless it is already earlier.
+    ///
+    /// An early check costs little and avoids moving the appointment on every use. An appointment
+    /// in the past or at the present moment is delayed to the smallest step from now.
     pub(crate) fn no_later(&mut self, slot: &mut Option<Time>, at: Time, due: Due) {
         let at = self.not_before(at);
         match *slot {
@@ -70,7 +74,7 @@ impl Agenda {
         }
     }
 
-    /// Returns `at`, or the smallest step from now if that is later.
+    /// Returns the later of `at` and the smallest step from now.
     pub(crate) fn not_before(&self, at: Time) -> Time {
         at.max(self.earliest)
     }

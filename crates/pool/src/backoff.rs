@@ -1,4 +1,4 @@
-//! How long a function whose pods do not start is left alone.
+//! Back-off for functions whose pods do not start.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use runner_core::EvaluationError;
 
 use crate::{Time, limits::Limits};
 
-/// What went wrong with a function's starts lately.
+/// The recent start failures of a function.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
@@ -15,13 +15,13 @@ pub(crate) struct Backoff {
 
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// No pod is created before.
+    /// Earliest time at which a pod is created.
     pub(crate) retry_at: Time,
-    /// No pod that nobody waits for is created before.
+    /// Earliest time at which a pod without a waiting request is created.
     pub(crate) unasked_at: Time,
-    /// Forgotten then, if nothing else failed.
+    /// Time at which the failure is forgotten, unless another one follows.
     pub(crate) forget_at: Time,
-    /// Whether waiting for the next try helps anybody.
+    /// Whether the failure is transient, so that requests may wait for the next attempt.
     pub(crate) passing: bool,
     pub(crate) error: EvaluationError,
 }
@@ -53,23 +53,23 @@ impl Backoff {
         })
     }
 
-    /// The failure that forbids a start now.
+    /// Returns the failure that forbids a start now.
     pub(crate) fn active(&self, now: Time) -> Option<&Failure> {
         self.last.as_ref().filter(|failure| now < failure.retry_at)
     }
 
-    /// When a pod may be started that nobody waits for, if not now.
+    /// Returns the earliest time of a start without a waiting request, or `None` if that is now.
     pub(crate) fn unasked_after(&self, now: Time) -> Option<Time> {
         let at = self.last.as_ref()?.unasked_at;
         (now < at).then_some(at)
     }
 
-    /// The failure that is remembered, in force or not.
+    /// Returns the last failure, whether or not it still forbids a start.
     pub(crate) fn last(&self) -> Option<&Failure> {
         self.last.as_ref()
     }
 
-    /// A pod worked, or what pods are made from changed.
+    /// Forgets all failures, because a pod served a request or the template changed.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_the_longest() {
+    fn doubles_the_delay_up_to_the_maximum() {
         let (first, longest) = (Duration::from_secs(1), Duration::from_secs(60));
         let waits = [0, 1, 2, 5, 6, 31, 32, u32::MAX].map(|n| delay(n, first, longest).as_secs());
         assert_eq!(waits, [1, 2, 4, 32, 60, 60, 60, 60]);

@@ -1,7 +1,8 @@
 //! A bound on loops that are finite by design.
 
-/// Counts the rounds of a loop and ends it where a defect would make it endless: the task that
-/// owns the pool serves every caller, so a loop without an end stops the whole runner.
+/// A counter that ends a loop which a defect would make endless.
+///
+/// The task that owns the pool serves every caller, so an endless loop would stop the whole runner.
 pub(crate) struct Bound {
     what: &'static str,
     left: usize,
@@ -15,12 +16,14 @@ impl Bound {
         Self { what, left: rounds }
     }
 
-    /// Returns whether another round may follow. Once the bound is exceeded the error is logged
-    /// and the loop is to end; what it left undone is done with the next event.
+    /// Returns whether another round may follow.
+    ///
+    /// Once the bound is exceeded, an error is logged and the loop must end; the remaining work is
+    /// done with the next event.
     ///
     /// # Panics
     ///
-    /// In builds with debug assertions, where a loop exceeds its bound.
+    /// With debug assertions, if the loop exceeds its bound.
     pub(crate) fn admits(&mut self) -> bool {
         if let Some(left) = self.left.checked_sub(1) {
             self.left = left;

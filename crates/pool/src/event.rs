@@ -1,4 +1,4 @@
-//! What the pool is told.
+//! Events that the driver reports to the pool.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -6,98 +6,107 @@ use runner_core::{EvaluationError, ImageReference};
 
 use crate::{Attempt, Function, PodName, RequestId, Template, TemplateVersion, Time, Uid};
 
-/// Something that happened.
+/// Something that happened outside the pool.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A caller wants a function evaluated.
+    /// A caller requests an evaluation.
     Request(Request),
-    /// A caller went away. Nothing is answered, and its place is free.
+    /// A caller has gone away.
+    ///
+    /// Nothing is answered, and the request's place in the queue or on its pod becomes free.
     Cancel(RequestId),
-    /// An assigned request is over, as far as that pod is concerned.
+    /// An assigned request has ended on its pod.
     Done {
-        /// Which request.
+        /// The request that ended.
         request: RequestId,
-        /// The pod it was assigned to. That a pod was lost which the request has left already is
-        /// no news; that such a pod answered all the same ends the request.
+        /// The pod that the request was assigned to.
+        ///
+        /// The loss of a pod that the request has already left is ignored; an answer from such a
+        /// pod still ends the request.
         pod: Uid,
-        /// How it ended.
+        /// The result of the assignment.
         outcome: Outcome,
     },
     /// The API server accepted a pod.
     Created {
-        /// The slot.
+        /// Name of the pod.
         name: PodName,
-        /// From the action.
+        /// The attempt from the [`Create`](crate::Create) action.
         attempt: Attempt,
-        /// What the API server calls the pod.
+        /// Uid of the new pod.
         uid: Uid,
-        /// Its first version.
+        /// The first resourceVersion of the pod.
         resource_version: Arc<str>,
     },
-    /// A pod could not be created. (A name already taken is no failure: report the pod that has it
-    /// as [`Event::Pod`].)
+    /// A pod could not be created.
+    ///
+    /// A name that is already taken is not a failure: the pod that has it is reported as
+    /// [`Event::Pod`].
     StartFailed {
-        /// The slot.
+        /// Name of the pod.
         name: PodName,
-        /// From the action.
+        /// The attempt from the [`Create`](crate::Create) action.
         attempt: Attempt,
-        /// Why.
+        /// The cause of the failure.
         failure: StartFailure,
     },
-    /// A pod answers: it announced itself, or was knocked at.
+    /// A pod answers: it announced itself or answered a health check.
     Ready {
-        /// The slot.
+        /// Name of the pod.
         name: PodName,
-        /// The pod that answers.
+        /// Uid of the pod that answers.
         uid: Uid,
-        /// The attempt whose token the pod announced itself with; none: it was knocked at.
+        /// The attempt whose token the announcement carried; `None` after a health check.
         attempt: Option<Attempt>,
     },
     /// A pod did not answer a probe.
     ProbeFailed {
-        /// The slot.
+        /// Name of the pod.
         name: PodName,
-        /// The pod that was probed.
+        /// Uid of the pod that was probed.
         uid: Uid,
     },
-    /// The watch shows a pod, new or changed, whoever made it.
+    /// The watch shows a new or changed pod of any replica.
     Pod(Observed),
-    /// The watch shows that a pod is no more.
+    /// The watch shows that a pod no longer exists.
     PodGone {
-        /// Its name.
+        /// Name of the pod.
         name: PodName,
-        /// Which of that name.
+        /// Uid of the pod, as the name may have been used again.
         uid: Uid,
     },
-    /// The watch started over: pods it showed before that are not among these are gone.
+    /// The watch started over with these pods; earlier observed pods that are missing are gone.
     Listed(HashSet<Uid>),
     /// A delete was refused or failed.
     DeleteFailed {
-        /// The pod's name.
+        /// Name of the pod.
         name: PodName,
-        /// The pod.
+        /// Uid of the pod.
         uid: Uid,
-        /// Whether a precondition did not hold: somebody changed the pod.
+        /// Whether a precondition did not hold because the pod was changed meanwhile.
         conflict: bool,
     },
     /// A pod's `reclaim-after` could not be written.
     ExtendFailed {
-        /// The pod's name.
+        /// Name of the pod.
         name: PodName,
-        /// The pod.
+        /// Uid of the pod.
         uid: Uid,
     },
-    /// Configuration was loaded: the functions to keep pods ready for, for as long as they are
-    /// configured. Those no longer among them are left to their TTL.
+    /// Configuration was loaded with these functions in the warm set.
+    ///
+    /// Pods of functions that are no longer in the warm set expire after their TTL.
     Configured(Vec<Arc<Function>>),
-    /// What pods are made from changed to this.
+    /// The template that pods are made from has changed.
     TemplateChanged(Template),
-    /// Time passed: [`Pool::next_wakeup`](crate::Pool::next_wakeup) is due.
+    /// The time of [`Pool::next_wakeup`](crate::Pool::next_wakeup) has come.
     Tick,
-    /// The runner shuts down: take no more requests, finish those there are, leave the pods to the
-    /// successor.
+    /// The runner shuts down.
+    ///
+    /// The pool accepts no new requests, finishes the present ones, and leaves the pods to the next
+    /// runner.
     Drain {
-        /// When requests still waiting are turned away.
+        /// The time at which requests that still wait are rejected.
         until: Time,
     },
 }
@@ -105,77 +114,80 @@ pub enum Event {
 /// A request for one evaluation.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Its name; never used before.
+    /// Identifier of the request, never used before.
     pub id: RequestId,
-    /// What to evaluate.
+    /// The function to evaluate.
     pub function: Arc<Function>,
-    /// When the caller stops waiting.
+    /// The time at which the caller stops waiting.
     pub deadline: Option<Time>,
 }
 
-/// How an assigned request ended.
+/// The result of an assignment.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// The pod answered, be it with a result or with the function's own failure.
+    /// The pod answered, with a result or with a failure of the function itself.
     Answered,
     /// The pod did not answer: the connection failed or broke.
     PodLost {
-        /// What the connection reported.
+        /// The error that the connection reported.
         detail: String,
     },
 }
 
-/// Why a pod could not be created.
+/// The reason why a pod could not be created.
 #[derive(Clone, Debug)]
 pub enum StartFailure {
-    /// Quota, admission, permission, a template that does not fit: trying again changes nothing.
+    /// The API server refused the pod (quota, admission, permission, an unsuitable template), and a
+    /// retry does not help.
     Refused(EvaluationError),
-    /// Conflict, throttling, a server error, no answer: trying again may help.
+    /// The failure is transient, so a retry may help: conflict, throttling, a server error, or no
+    /// answer.
     Passing(EvaluationError),
 }
 
-/// A pod as the watch shows it.
+/// An observation of a pod: its state as the watch showed it.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// Its name.
+    /// Name of the pod.
     pub name: PodName,
-    /// Name of the slot the pod fills: its label and the name of its service.
+    /// Name of the pod's slot: the pod's label and the name of its service.
     pub slot: PodName,
-    /// What the API server calls it.
+    /// Uid of the pod.
     pub uid: Uid,
-    /// Its version, for preconditions.
+    /// The resourceVersion of the pod, for preconditions.
     pub resource_version: Arc<str>,
-    /// The image of its function container, pinned to a digest as soon as that is known.
+    /// The image of the function container, pinned to a digest as soon as the digest is known.
     pub image: Arc<ImageReference>,
-    /// The template it was made from.
+    /// The template that the pod was made from.
     pub template: TemplateVersion,
-    /// Where it is in its life.
+    /// Phase of the pod.
     pub phase: PodPhase,
-    /// When it may be reclaimed if nobody uses it until then.
+    /// The time after which an unused pod may be removed.
     pub reclaim_after: Option<Time>,
 }
 
-/// Where a pod is in its life, as the API server knows it.
+/// Phase of a pod, as the API server reports it.
 #[derive(Clone, Debug)]
 pub enum PodPhase {
-    /// Not ready, and what it waits for if that is known.
+    /// The pod is not ready; the text says what it waits for, if that is known.
     Starting(Option<Arc<str>>),
-    /// Ready.
+    /// The pod is ready.
     Ready,
-    /// It will not be ready any more: failed, evicted, finished, or unable to start.
+    /// The pod will not become ready again: it failed, was evicted, finished, or cannot start.
     Failed(PodFailure),
-    /// Failed for a reason that does not concern the next pod, which is made differently: requests
-    /// go on waiting, and the next pod is started at once.
+    /// The pod failed for a reason that does not affect the next pod, which is made differently.
+    ///
+    /// Requests continue to wait, and the next pod is started at once.
     FailedAvoidably(PodFailure),
-    /// Being deleted.
+    /// The pod is being deleted.
     Deleting,
 }
 
-/// Why a pod failed, in its own words.
+/// The reason why a pod failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodFailure {
-    /// Such as `ImagePullBackOff`.
+    /// Short reason, such as `ImagePullBackOff`.
     pub reason: Arc<str>,
-    /// What Kubernetes says about it, with the last log lines of a crashed container.
+    /// Detailed message, with the last log lines of a crashed container.
     pub message: Arc<str>,
 }

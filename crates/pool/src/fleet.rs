@@ -1,8 +1,8 @@
 //! The pods and the queue of one function.
 //!
-//! A fleet knows nothing of other fleets. Whatever happens to it, [`Fleet::settle`] brings it back
-//! to rest: requests go to pods with room, pods are started for those that wait, and pods that are
-//! not wanted go.
+//! A fleet is independent of other fleets. After every change, [`Fleet::settle`] brings it to rest:
+//! requests go to pods with room, pods are started for waiting requests, and unwanted pods are
+//! deleted.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ mod watch;
 
 pub(crate) use pod::{Life, Parting, Pod, PodKey};
 
-/// A fleet's number, never used twice.
+/// Number of a fleet, never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FleetId(pub(crate) u64);
 
@@ -31,39 +31,40 @@ pub(crate) struct Fleet {
     pub(crate) id: FleetId,
     pub(crate) function: Arc<Function>,
     pub(crate) pods: Vec<Pod>,
-    /// Waiting requests by place; a retried one goes before the first.
+    /// Waiting requests by position; a retried request goes before the first.
     pub(crate) queue: BTreeMap<i64, RequestId>,
     pub(crate) backoff: Backoff,
-    /// Whether its tag has moved to another digest.
+    /// Whether the function's tag has moved to another digest.
     pub(crate) superseded: bool,
-    /// Whether it is known by its pods alone, not by a request or configuration.
+    /// Whether the function is known only from its pods, not from a request or configuration.
     adopted: bool,
-    /// Whether somebody names this digest himself, so that a moved tag does not end its use.
+    /// Whether a caller or configuration names this digest directly, so that a moved tag does not
+    /// end its use.
     pinned: bool,
-    /// Whether a pod is wanted though nobody waits: roll-over.
+    /// Whether a pod is wanted without a waiting request, after a template change.
     wants_one: bool,
-    /// Whether configuration wants pods of the function kept ready.
+    /// Whether the function is in the warm set.
     warm: bool,
     in_background: bool,
-    /// Where the next search for a pod begins: round robin among equals.
+    /// Index at which the next search for a pod begins: round robin among equally loaded pods.
     cursor: usize,
     unready_since: Option<Time>,
     unready_total: Duration,
-    /// A moving average of how long an evaluation takes.
+    /// Moving average of the duration of an evaluation.
     pace: Duration,
     wake: Option<Time>,
 }
 
-/// A count of a fleet's pods.
+/// Counts of a fleet's pods.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Census {
-    /// Those that count against the maximum.
+    /// Number of pods that count against the maximum.
     pub(crate) live: usize,
-    /// Live ones that may be given work.
+    /// Number of live pods that may get requests.
     pub(crate) open: usize,
-    /// Live ones that are not ready yet.
+    /// Number of live pods that are not ready yet.
     pub(crate) starting: usize,
-    /// Requests on live ones.
+    /// Number of requests on live pods.
     pub(crate) in_flight: usize,
 }
 
@@ -91,7 +92,7 @@ impl Fleet {
         }
     }
 
-    /// A fleet known by a pod of it.
+    /// Creates the fleet of an adopted pod.
     pub(crate) fn adopted(id: FleetId, function: Arc<Function>, now: Time) -> Self {
         Self {
             adopted: true,
@@ -114,7 +115,7 @@ impl Fleet {
         census
     }
 
-    /// Whether nothing is left to remember.
+    /// Returns whether the fleet has no state left to remember.
     pub(crate) fn is_spent(&self) -> bool {
         self.pods.is_empty()
             && self.queue.is_empty()
@@ -123,7 +124,7 @@ impl Fleet {
             && self.backoff.last().is_none()
     }
 
-    /// Brings the fleet to rest after something happened to it.
+    /// Brings the fleet to rest after a change.
     pub(crate) fn settle(&mut self, step: &mut Step<'_>) {
         self.dispatch(step);
         self.scale(step);
@@ -131,7 +132,8 @@ impl Fleet {
         self.count_unready(step.now);
     }
 
-    /// Takes over what a request or configuration says about the function.
+    /// Applies the settings of a request or of configuration, unless they are older than the
+    /// present ones.
     pub(crate) fn inform(&mut self, function: &Arc<Function>, step: &mut Step<'_>) {
         if Arc::ptr_eq(&self.function, function) {
             return;
@@ -146,21 +148,21 @@ impl Fleet {
         }
     }
 
-    /// Keeps pods ready from now on, whether anybody calls the function or not.
+    /// Adds the function to the warm set: its pods are kept ready, whether used or not.
     pub(crate) fn warm(&mut self, step: &mut Step<'_>) {
         self.warm = true;
         self.settle(step);
         self.plan_all(step);
     }
 
-    /// Leaves the pods to their TTL from now on.
+    /// Removes the function from the warm set: its pods expire after their TTL.
     pub(crate) fn cool(&mut self, step: &mut Step<'_>) {
         self.warm = false;
         self.wants_one = false;
         self.plan_all(step);
     }
 
-    /// Number of pods that are kept ready, used or not.
+    /// Returns the number of pods that are kept ready, used or not.
     fn kept(&self) -> usize {
         if self.warm && !self.superseded {
             self.settings().kept_pods()
@@ -169,20 +171,22 @@ impl Fleet {
         }
     }
 
-    /// The tag points at another digest now. Whoever names this digest himself is not concerned.
+    /// Records that the tag now points at another digest, unless this digest is requested directly.
     pub(crate) fn supersede(&mut self) {
         self.superseded = !self.pinned;
         self.wants_one &= self.pinned;
     }
 
-    /// Cancels appointments of a fleet that has nothing left.
+    /// Cancels the appointments of an empty fleet.
     pub(crate) fn disband(&mut self, ledger: &mut Ledger) {
         ledger.agenda.clear(&mut self.wake, Due::Fleet(self.id));
         ledger.background.leave(self.id);
     }
 
-    /// Looks again which pods are of the template in force. Pods that were and are no longer are
-    /// known to be superseded; if that leaves none, a successor is started before they go.
+    /// Updates which pods are of the current template.
+    ///
+    /// A pod that is no longer of the current template is known to be superseded. If no live pod is
+    /// left, a successor is started before the old pods are deleted.
     pub(crate) fn check_templates(&mut self, step: &mut Step<'_>) {
         let version = self.template(step);
         let had = self.census().live > 0;
@@ -197,8 +201,8 @@ impl Fleet {
         }
         if changed {
             self.backoff.reset();
-            // What a function known by its pods alone overrides is not known: its successor waits for
-            // the first request.
+            // The overrides of a function known only from its pods are unknown: its successor waits
+            // for the first request.
             self.wants_one |= had && !self.adopted && !self.superseded && self.census().live == 0;
         }
         self.plan_all(step);
@@ -212,8 +216,10 @@ impl Fleet {
         self.pods.iter().position(|pod| pod.key == key)
     }
 
-    /// Keeps count of the time without a ready pod, so that a request can be told how much of its
-    /// wait that was, without looking at waiting requests when a pod comes or goes.
+    /// Adds up the time without a ready pod.
+    ///
+    /// A request's share of that time is the difference between two totals, so waiting requests
+    /// need not be visited when a pod comes or goes.
     fn count_unready(&mut self, now: Time) {
         let open = self.pods.iter().any(Pod::is_open);
         match (open, self.unready_since) {

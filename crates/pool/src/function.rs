@@ -1,50 +1,54 @@
-//! A function as the pool is told of it: its image and how many pods it may have.
+//! A function as the pool sees it: an image and the settings of its pods.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use runner_core::{Digest, ImageReference};
 
-/// The shortest time that an unused pod is kept.
+/// Lower bound of the time for which an unused pod is kept.
 const SHORTEST_TTL: Duration = Duration::from_secs(1);
 
-/// A function's image at one digest, and its settings.
+/// An image of a function at one digest, and its settings.
 ///
-/// Pods run exactly one digest, so each digest of a tag is a function of its own. Once a tag has
-/// moved, the pods of the digest it left drain while those of the new one serve.
+/// A pod runs exactly one digest, so each digest of a tag is a function of its own. Once a tag has
+/// moved, the pods of the old digest drain while those of the new digest serve.
 #[derive(Debug)]
 pub struct Function {
     image: Arc<ImageReference>,
     key: Arc<str>,
-    /// The reference whose digest may change; none if the caller named the digest himself.
+    /// The reference whose digest may change; `None` if the caller gave the digest.
     tag: Option<Arc<str>>,
     settings: Settings,
 }
 
-/// What configuration says about a function's pods.
+/// Configuration of a function's pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The most pods at a time (`max-parallel-pods-per-function`); 0 counts as 1.
+    /// Maximum number of pods (`max-parallel-pods-per-function`); 0 counts as 1.
     pub max_pods: usize,
-    /// What a pod holds before another is started (`max-waitlist-length`); 0 counts as 1.
+    /// Number of requests on a pod above which another pod is started (`max-waitlist-length`); 0
+    /// counts as 1.
     pub max_waitlist: usize,
-    /// What a pod holds at most, once no other can be started; at least `max_waitlist`.
+    /// Maximum number of requests on a pod once no other pod can be started; at least
+    /// `max_waitlist`.
     pub max_in_flight: usize,
     /// Number of pods kept for a function of the warm set, whether used or not; 0 counts as 1, and
     /// more than `max_pods` as `max_pods`.
     pub min_pods: usize,
-    /// How long an unused pod is kept; less than a second counts as a second.
+    /// Time for which an unused pod is kept; less than 1 s counts as 1 s.
     pub ttl: Duration,
-    /// A fingerprint of what the function overrides in the pod template; 0: nothing.
+    /// Fingerprint of the function's overrides of the pod template; 0 if there are none.
     pub overrides: u64,
-    /// Which configuration these come from. A request that was on its way while configuration
-    /// changed carries older settings; those of the highest generation hold.
+    /// Generation of the configuration that these settings come from.
+    ///
+    /// A request that arrives while configuration changes may carry older settings; the settings of
+    /// the highest generation apply.
     pub generation: u64,
 }
 
 // === impl Function ===
 
 impl Function {
-    /// The function that `requested` names while its tag points at `digest`.
+    /// Returns the function that `requested` names while its tag points at `digest`.
     #[must_use]
     pub fn new(requested: &ImageReference, digest: Digest, settings: Settings) -> Self {
         let tag = requested
@@ -54,7 +58,7 @@ impl Function {
         Self::pinned(Arc::new(requested.at_digest(digest)), tag, settings)
     }
 
-    /// The function a pod runs, known by the pod's image alone.
+    /// Returns the function that a pod runs, derived from the pod's image alone.
     pub(crate) fn of_pod(image: Arc<ImageReference>, settings: Settings) -> Self {
         Self::pinned(image, None, settings)
     }
@@ -69,13 +73,13 @@ impl Function {
         }
     }
 
-    /// The image, pinned to its digest.
+    /// Returns the image, pinned to its digest.
     #[must_use]
     pub fn image(&self) -> &Arc<ImageReference> {
         &self.image
     }
 
-    /// Its settings.
+    /// Returns the settings of the function.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -107,13 +111,15 @@ impl Settings {
         self.max_waitlist.max(1)
     }
 
-    /// Returns how many pods a warm function keeps, used or not.
+    /// Returns the number of pods that a warm function keeps, used or not.
     pub(crate) fn kept_pods(&self) -> usize {
         self.min_pods.clamp(1, self.pods())
     }
 
-    /// Returns how long an unused pod is kept. Annotations hold whole seconds, and a pod that may
-    /// go at once would be gone before it is used.
+    /// Returns the time for which an unused pod is kept, at least 1 s.
+    ///
+    /// Annotations hold whole seconds, and a pod that may be removed at once would be gone before
+    /// its first use.
     pub(crate) fn time_to_live(&self) -> Duration {
         self.ttl.max(SHORTEST_TTL)
     }

@@ -1,4 +1,4 @@
-//! What the fleets share: who asks, which names are taken, what is due when.
+//! State shared by all fleets: requests, names in use, appointments.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -13,14 +13,14 @@ use crate::{
     fleet::{FleetId, PodKey},
 };
 
-/// The records all fleets write to.
+/// The records that all fleets read and write.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) limits: Limits,
-    /// What pods are made from now.
+    /// The template that new pods are made from.
     pub(crate) template: Template,
     pub(crate) requests: HashMap<RequestId, Held>,
-    /// Every name of a pod or a slot known to be in use, and whose it is.
+    /// Every name of a pod or slot known to be in use, with its fleet.
     pub(crate) names: HashMap<PodName, FleetId>,
     pub(crate) predecessors: Predecessors,
     pub(crate) agenda: Agenda,
@@ -32,7 +32,7 @@ pub(crate) struct Ledger {
     next_pod: u64,
 }
 
-/// The last pod that was in each slot, so that its successor gets another name.
+/// The last pod of each slot, from which the name of the next pod is derived.
 #[derive(Debug, Default)]
 pub(crate) struct Predecessors {
     uids: HashMap<PodName, Uid>,
@@ -47,28 +47,28 @@ pub(crate) struct Held {
     pub(crate) place: Place,
     /// Number of pods that were lost with the request on them.
     pub(crate) retries: u32,
-    /// What the fleet's count of time without a ready pod showed when the request arrived.
+    /// The fleet's total time without a ready pod, as of the request's arrival.
     pub(crate) unready_mark: Duration,
-    /// What it spent on a pod that was lost.
+    /// Time that the request spent on pods that were lost.
     pub(crate) lost: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// At this place of its fleet's queue.
+    /// The request is in the queue of its fleet, at this position.
     Queued(i64),
-    /// At a pod, since then.
+    /// The request has been on this pod since this time.
     On(PodKey, Time),
 }
 
-/// Starts that no request waits for, a few at a time.
+/// Fleets that start pods without a waiting request, a limited number at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     running: HashSet<FleetId>,
     waiting: VecDeque<FleetId>,
 }
 
-/// One event being handled: the time, the records, and what is to be done.
+/// The handling of one event: the time, the shared records, and the resulting actions.
 pub(crate) struct Step<'a> {
     pub(crate) now: Time,
     pub(crate) ledger: &'a mut Ledger,
@@ -78,8 +78,10 @@ pub(crate) struct Step<'a> {
 // === impl Predecessors ===
 
 impl Predecessors {
-    /// Slots remembered at most. A forgotten slot may see the name of its first pod again, which is
-    /// free by then.
+    /// Maximum number of slots remembered.
+    ///
+    /// All are forgotten at the limit. A forgotten slot may then get the name of its first pod
+    /// again, which is free by that time.
     const MAX_SLOTS: usize = 4096;
 
     pub(crate) fn note(&mut self, slot: &PodName, uid: Uid) {
@@ -124,7 +126,9 @@ impl Ledger {
         PodKey(self.next_pod)
     }
 
-    /// Notes that a pod's `reclaim-after` is behind; the first note of a batch sets its time.
+    /// Records that a pod's `reclaim-after` is behind.
+    ///
+    /// The first record of a batch schedules the write.
     pub(crate) fn note_extension(&mut self, now: Time, fleet: FleetId, pod: PodKey) {
         if self.extensions.is_empty() {
             let at = self.agenda.not_before(now + self.limits.extend_batch);
@@ -141,7 +145,7 @@ impl Ledger {
 // === impl Background ===
 
 impl Background {
-    /// Whether the fleet may start a pod now; if not, its turn comes.
+    /// Returns whether the fleet may start a pod now; if not, the fleet is queued for a later turn.
     pub(crate) fn enter(&mut self, fleet: FleetId, limit: usize) -> bool {
         if self.running.contains(&fleet) || self.running.len() < limit.max(1) {
             self.running.insert(fleet);
@@ -157,7 +161,7 @@ impl Background {
         self.running.remove(&fleet);
     }
 
-    /// Number of fleets that wait for their turn.
+    /// Returns the number of fleets that wait for their turn.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -167,7 +171,7 @@ impl Background {
         !self.waiting.is_empty() && self.running.len() < limit.max(1)
     }
 
-    /// The fleet that has waited longest.
+    /// Removes and returns the fleet that has waited longest.
     pub(crate) fn next(&mut self) -> Option<FleetId> {
         self.waiting.pop_front()
     }
@@ -176,7 +180,9 @@ impl Background {
 // === impl Step ===
 
 impl Step<'_> {
-    /// Answers a request with an error and forgets it. Its place is the caller's to free.
+    /// Answers a request with an error and forgets it.
+    ///
+    /// The calling function must free the request's place in the queue or on its pod.
     pub(crate) fn reject(&mut self, request: RequestId, error: EvaluationError) {
         if let Some(held) = self.ledger.requests.remove(&request) {
             self.unschedule(request, &held);
@@ -184,8 +190,9 @@ impl Step<'_> {
         }
     }
 
-    /// A request's deadline is on the agenda only while it is queued: a pod that runs it is told
-    /// the deadline itself.
+    /// Removes the deadline of a queued request from the agenda.
+    ///
+    /// An assigned request has no entry there, because its pod receives the deadline with the call.
     pub(crate) fn unschedule(&mut self, request: RequestId, held: &Held) {
         if let (Place::Queued(_), Some(deadline)) = (held.place, held.deadline) {
             self.ledger.agenda.remove(deadline, Due::Request(request));

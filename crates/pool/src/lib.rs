@@ -1,8 +1,8 @@
 //! The pods of every function, as a pure state machine: events in, actions out.
 //!
-//! The pool decides; it does nothing. It has no clock (the time comes with each event), no I/O,
-//! and no idea of gRPC, HTTP or the Kubernetes client. Whoever drives it, one task, carries out
-//! the [`Action`]s and reports what became of them as [`Event`]s:
+//! The pool only decides. It has no clock (the time comes with each event), no I/O, and does not
+//! depend on gRPC, HTTP or the Kubernetes client. The driver, one task, carries out the [`Action`]s
+//! and reports their results as [`Event`]s:
 //!
 //! ```text
 //!  requests ──┐                              ┌─→ create, delete, extend ─→ API server
@@ -10,10 +10,10 @@
 //!  outcomes ──┘    ↑ now                     └─→ probe ──────────────────→ pods
 //! ```
 //!
-//! # One pod
+//! # States of a pod
 //!
 //! ```text
-//!            Create                    Ready (announced, knocked, watched)
+//!            Create                    Ready (announcement, health check, watch)
 //!  (slot) ──────────→ Creating ──→ Starting ──→ Ready ⇄ Suspect (call lost, turned unready)
 //!                        │            │           │        │ probe failed
 //!            start failed│    failed, │    failed,│        ↓
@@ -22,11 +22,12 @@
 //!                      forgotten ←── Deleting ←── idle past its TTL, superseded, surplus
 //! ```
 //!
-//! Beside its life a pod is *current* or not: a pod of another template gets no work, whatever its
-//! life. A delete is asked for with the uid and the resource version last seen; a conflict makes
-//! the pool look again at what the watch brings, so replicas never remove what another just used.
+//! Independently of its state, a pod is *current* or not: a pod of another template gets no
+//! requests in any state. A delete carries the uid and the resourceVersion last observed. After a
+//! conflict the pool decides again from the next observation, so that a replica never removes a pod
+//! that another replica has just used.
 //!
-//! # One request
+//! # States of a request
 //!
 //! ```text
 //!              room on a pod
@@ -40,11 +41,12 @@
 //!
 //! # State shared with other replicas
 //!
-//! What must survive a restart or be known to other runners is in the cluster: the pods themselves,
-//! their names and `reclaim-after`. Everything else is local and may be lost. A pod's name follows
-//! from its slot and the last pod there, and the API server refuses a taken name, so runners that
-//! saw the same pods never fill a slot twice. A runner that saw less may; the surplus pod is then
-//! deleted, and all runners choose the same one.
+//! State that must survive a restart or be visible to other runners is in the cluster: the pods
+//! themselves, their names and `reclaim-after`. All other state is local and may be lost. The name
+//! of a pod is derived from its slot and the previous pod in that slot, and the API server refuses
+//! a name that is taken, so runners that observed the same pods never fill a slot twice. A runner
+//! that observed fewer pods may; the surplus pod is then deleted, and all runners choose the same
+//! one.
 
 mod action;
 mod agenda;

@@ -1,36 +1,39 @@
-//! What holds for all functions alike.
+//! Limits that apply to all functions.
 
 use std::time::Duration;
 
 use crate::Settings;
 
-/// The pool's own settings.
+/// The settings of the pool itself.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Requests that may wait for one function (`--max-queue-per-function`).
+    /// Maximum number of requests that wait for one function (`--max-queue-per-function`, 256).
     pub max_queue: usize,
-    /// How long a pod may take until it is ready (`--pod-ready-timeout`).
+    /// Time within which a pod must become ready (`--pod-ready-timeout`, 60 s).
     pub ready_timeout: Duration,
-    /// How long a pod that lost a call has to answer a probe.
+    /// Time within which a pod that lost a call must answer a probe (5 s).
     pub probe_timeout: Duration,
-    /// How often a request whose pod was lost is tried again on another (`--max-grpc-retries`).
+    /// Number of retries on other pods for a request whose pod was lost (`--max-grpc-retries`, 2).
     pub max_retries: u32,
-    /// Functions that start a pod at a time for nobody in particular: warm-up and roll-over.
+    /// Number of functions that may start pods without a waiting request at the same time, for
+    /// warm-up and template changes (8).
     pub max_background_starts: usize,
-    /// How long a request without a deadline waits while the API server refuses to answer.
+    /// Time that a request without a deadline waits while starts fail for transient reasons (60 s).
     pub patience: Duration,
-    /// First and longest wait after a start that failed for the function's own reasons.
+    /// First and longest back-off after a start failure that is not transient (1 s, 60 s).
     pub start_backoff: (Duration, Duration),
-    /// First and longest wait after a start that failed for passing reasons.
+    /// First and longest back-off after a transient start failure (200 ms, 10 s).
     pub retry_backoff: (Duration, Duration),
-    /// Longest wait until a failed start is tried again for a function that nobody calls.
+    /// Longest back-off after a failed start for a function without waiting requests (5 min).
     pub warm_backoff: Duration,
-    /// `reclaim-after` is written when it is at least this much behind (or an eighth of the TTL, if
-    /// that is less): what a replica must see to know that another uses the pod.
+    /// Lag at which `reclaim-after` is written again (60 s, or an eighth of the TTL if that is
+    /// less).
+    ///
+    /// Other replicas detect from the new value that the pod is in use.
     pub extend_step: Duration,
-    /// Extensions are gathered for this long and written together.
+    /// Time for which extensions are collected before they are written together (1 s).
     pub extend_batch: Duration,
-    /// The settings of functions known only by their pods.
+    /// Settings of functions that are known only from their pods.
     pub adopted: Settings,
 }
 
@@ -58,8 +61,11 @@ impl Limits {
         self.extend_step.min(ttl / 8)
     }
 
-    /// How long after another replica's last sign of use a pod may count as unused by it. Twice the
-    /// step: a replica that uses a pod writes once a step, and the write takes a while.
+    /// Returns the time after the last use by another replica at which that replica no longer
+    /// counts as a user of the pod.
+    ///
+    /// It is twice the step, plus the batch time: a replica that uses a pod writes once per step,
+    /// and the write takes a while.
     pub(crate) fn quiet(&self, ttl: Duration) -> Duration {
         self.step(ttl) * 2 + self.extend_batch
     }

@@ -1,13 +1,15 @@
-//! What requests, pods and attempts to start one are called.
+//! Identifiers of requests, pods and attempts to create a pod.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
-/// One request, for as long as the runner lives: an id is never used twice.
+/// Identifier of a request, unique for the lifetime of the runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// One attempt to create a pod. A token given to the pod is bound to it, so that an announcement
-/// counts only for the pod it was meant for, not for an earlier or later one in the same slot.
+/// Identifier of one attempt to create a pod.
+///
+/// The token given to a pod is bound to the attempt, so that an announcement counts only for the
+/// pod that the token was made for, and not for an earlier or later pod in the same slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attempt(pub u64);
 
@@ -15,14 +17,14 @@ pub struct Attempt(pub u64);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodName(Arc<str>);
 
-/// What the API server calls one pod, among all that ever had its name.
+/// Uid of a pod, unique among all pods that ever had the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uid(Arc<str>);
 
 macro_rules! text {
     ($name:ident) => {
         impl $name {
-            /// The text itself.
+            /// Returns the name or uid as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0

@@ -1,4 +1,4 @@
-//! The pool: hears what happened and tells the fleet concerned.
+//! The pool: passes each event to the fleet it concerns.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,15 +17,17 @@ use crate::{
 
 mod due;
 
-/// The pods of all functions. See the [crate] for what it does and does not.
+/// The pods of all functions.
+///
+/// The [crate] documentation describes the scope of the pool.
 #[derive(Debug)]
 pub struct Pool {
     fleets: HashMap<FleetId, Fleet>,
     /// Fleets by pinned image.
     by_image: HashMap<Arc<str>, FleetId>,
-    /// The fleet of the digest a tag points at, as requests and configuration say.
+    /// The fleet of the digest that each tag points at, according to requests and configuration.
     by_tag: HashMap<Arc<str>, FleetId>,
-    /// The pinned images configuration wants warm.
+    /// The pinned images of the warm set.
     warm: HashSet<Arc<str>>,
     ledger: Ledger,
     next_fleet: u64,
@@ -34,7 +36,7 @@ pub struct Pool {
 // === impl Pool ===
 
 impl Pool {
-    /// A pool that knows no pods yet, and what pods are made from.
+    /// Creates a pool without pods that makes new pods from `template`.
     #[must_use]
     pub fn new(limits: Limits, template: impl Into<Template>) -> Self {
         Self {
@@ -47,10 +49,10 @@ impl Pool {
         }
     }
 
-    /// Takes in what happened and adds what is to be done. `now` must not go back.
+    /// Handles an event at the time `now` and appends the resulting actions to `actions`.
     ///
-    /// An event that contradicts what the pool knows (a pod it has never seen is gone, a request
-    /// that was cancelled is done) is late, not wrong, and changes nothing.
+    /// `now` must not decrease. An event that contradicts the state of the pool (the end of an
+    /// unknown pod, the completion of a cancelled request) is late, not wrong, and changes nothing.
     pub fn handle(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
         let out = actions;
         self.ledger.agenda.begin(now);
@@ -142,25 +144,25 @@ impl Pool {
         self.take_turns(now, out);
     }
 
-    /// When to send [`Event::Tick`], if nothing else happens until then.
+    /// Returns the time at which [`Event::Tick`] must be sent, if no other event comes before.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
         self.ledger.agenda.next()
     }
 
-    /// Requests that have not been answered.
+    /// Returns the number of requests that have not been answered.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.ledger.requests.len()
     }
 
-    /// Whether the pool takes no more requests.
+    /// Returns whether the pool is draining and accepts no new requests.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.ledger.draining
     }
 
-    /// What happened so far.
+    /// Returns counts of events since the pool was created.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.ledger.counters
@@ -225,13 +227,14 @@ impl Pool {
                     fleet.done(request, key, outcome, step);
                 });
             }
-            // The pod was given up and answered after all: the caller has what he wants.
+            // The pod was given up but has answered: the caller has the result.
             (None, Outcome::Answered) => self.cancel(now, request, out),
             (None, Outcome::PodLost { .. }) => {}
         }
     }
 
-    /// The fleet of a function somebody asked for, which is now what its tag points at.
+    /// Returns the fleet of a requested or configured function, and records that the function's tag
+    /// now points at its digest.
     fn fleet_of(&mut self, now: Time, function: &Arc<Function>, out: &mut Vec<Action>) -> FleetId {
         let id = match self.by_image.get(function.key()) {
             Some(&id) => id,
@@ -268,12 +271,12 @@ impl Pool {
             && let Some(fleet) = self.fleets.get(&owner)
             && let Some(at) = fleet.pods.iter().position(|pod| pod.name == seen.name)
         {
-            // A pod without a uid is one this process asked for. What has its name is either that
-            // pod, or one that took the slot first and serves as well, unless it is on its way out
-            // or another function's.
+            // A pod without a uid is one that this process asked for. The observed pod of that name
+            // is either the same pod, or one that took the slot first. The latter serves as well,
+            // unless it is being deleted or belongs to another function.
             let same = match &fleet.pods[at].uid {
-                // A pod whose image names no digest turns out to be another function's once it is
-                // known which digest runs.
+                // A pod whose image has no digest may turn out to belong to another function once
+                // the running digest is known.
                 Some(uid) => *uid == seen.uid && fleet.function.key() == function.key(),
                 None => {
                     fleet.function.key() == function.key()
@@ -347,7 +350,7 @@ impl Pool {
         }
     }
 
-    /// Lets something happen to a fleet, and forgets the fleet if that leaves nothing of it.
+    /// Applies `act` to a fleet, and removes the fleet if it is empty afterwards.
     fn with(
         &mut self,
         id: FleetId,
@@ -386,7 +389,7 @@ impl Pool {
         out: &mut Vec<Action>,
         mut act: impl FnMut(&mut Fleet, &mut Step<'_>),
     ) {
-        // In order of their making: what the pool does must not depend on a hash.
+        // In order of creation: the result must not depend on the order of a hash map.
         let mut ids: Vec<_> = self.fleets.keys().copied().collect();
         ids.sort_unstable();
         for id in ids {

@@ -1,27 +1,28 @@
 //! Names of slots and of the pods in them.
 //!
-//! A slot is a place for one pod of a function. Its name is the label of the pod and the name of
-//! the service. The pod's own name adds a suffix, so that it differs from the name of every pod
-//! that was in the slot before and from the slot's name, which the Go runner gives to warm pods.
+//! A slot is a place for one pod of a function. The name of the slot is the label of the pod and
+//! the name of the service. The name of a pod adds a suffix, so that it differs from the names of
+//! all earlier pods in the slot and from the name of the slot, which the Go runner gives to warm
+//! pods.
 
 use runner_core::ImageReference;
 
 use crate::{PodName, Uid};
 
-/// The longest a DNS label may be.
+/// Maximum length of a DNS label.
 const LABEL: usize = 63;
 const DIGEST_DIGITS: usize = 8;
 /// Length of the suffix of a pod's name, as the API server generates it.
 const SUFFIX: usize = 5;
-/// The characters the API server uses for suffixes: they spell no words.
+/// The characters that the API server uses for suffixes; they form no words.
 const SUFFIX_CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// The name of a function's slot: `<name>-<tag without dots>-<slot>-<digest's first 8 digits>`.
+/// Returns the name of a slot: `<name>-<tag without dots>-<slot>-<first 8 digits of the digest>`.
 ///
-/// Always a DNS label that a service may carry too (so it starts with a letter), whatever name and
-/// tag hold. Slot and digest are kept whole; name and tag give way where the label is too long.
-/// Distinct functions may get the same name here; the pool sees that a name is taken and goes on
-/// to the next slot.
+/// The result is a DNS label that is also valid for a service (it starts with a letter), whatever
+/// characters name and tag contain. If the label is too long, name and tag are cut; slot and digest
+/// are kept whole. Different functions may get the same name; the pool then detects that the name
+/// is taken and uses the next slot.
 #[must_use]
 pub fn slot_name(image: &ImageReference, slot: usize) -> PodName {
     let digest = image.digest().map_or("", |digest| digest.hex());
@@ -39,14 +40,15 @@ pub fn slot_name(image: &ImageReference, slot: usize) -> PodName {
     }
     stem.truncate(LABEL.saturating_sub(suffix.len()));
     stem.push_str(&suffix);
-    // A digest is there on every image the pool is given; without one the label must still end well.
+    // Every image given to the pool has a digest; without one the label must not end with `-`.
     PodName::from(stem.trim_end_matches('-'))
 }
 
-/// Returns the name of the pod that follows `predecessor` in a slot; none: the first that is known.
+/// Returns the name of the pod that follows `predecessor` in a slot, or of the first known pod
+/// there.
 ///
-/// Replicas that saw the same predecessor compute the same name, so the API server accepts only one
-/// of their pods.
+/// Replicas that observed the same predecessor compute the same name, so the API server accepts
+/// only one of their pods.
 #[must_use]
 pub fn pod_name(slot: &PodName, predecessor: Option<&Uid>) -> PodName {
     let uid = predecessor.map_or("", Uid::as_str);
@@ -62,7 +64,7 @@ pub fn pod_name(slot: &PodName, predecessor: Option<&Uid>) -> PodName {
     PodName::from(name)
 }
 
-/// FNV-1a of texts, each followed by a zero byte.
+/// Returns the FNV-1a hash of texts, each followed by a zero byte.
 fn fnv(texts: &[&str]) -> u64 {
     let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -1,4 +1,4 @@
-//! The pool's state for people and metrics.
+//! The state of the pool for status output and metrics.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,95 +9,97 @@ use crate::{
     fleet::{Fleet, Life, Parting, Pod},
 };
 
-/// Everything the pool holds, at one moment.
+/// The state of the whole pool at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The functions, by image.
+    /// The functions, sorted by image.
     pub functions: Vec<FunctionStatus>,
-    /// The resource version of the pod template in force; empty until one was read.
+    /// The resourceVersion of the current pod template; empty until one was read.
     pub template: Arc<str>,
-    /// What happened so far.
+    /// Counts of events since the pool was created.
     pub counters: Counters,
-    /// Whether the pool takes no more requests.
+    /// Whether the pool is draining and accepts no new requests.
     pub draining: bool,
 }
 
-/// What happened since the pool was made.
+/// Counts of events since the pool was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Pods asked for.
+    /// Number of pod creations requested.
     pub created: u64,
-    /// Deletes asked for.
+    /// Number of pod deletions requested.
     pub deleted: u64,
-    /// Pods found that this process did not make.
+    /// Number of adopted pods, which this process did not create.
     pub adopted: u64,
-    /// Starts that failed.
+    /// Number of failed starts.
     pub starts_failed: u64,
-    /// Announcements that belonged to no pod waited for.
+    /// Number of announcements that matched no starting pod.
     pub announcements_refused: u64,
 }
 
-/// One function.
+/// The state of one function.
 #[derive(Clone, Debug)]
 pub struct FunctionStatus {
-    /// Its image, pinned to a digest.
+    /// The image, pinned to a digest.
     pub image: Arc<ImageReference>,
-    /// What holds for its pods.
+    /// The settings of the function's pods.
     pub settings: Settings,
-    /// Requests that wait.
+    /// Number of requests in the queue.
     pub queued: usize,
-    /// Whether its tag points at another digest now.
+    /// Whether the tag of the function now points at another digest.
     pub superseded: bool,
-    /// Why the last start failed, if that is remembered, and how long until the next may be tried.
+    /// The last start failure, if it is remembered, and the time until the next attempt is allowed.
     pub start_failure: Option<(EvaluationError, Duration)>,
-    /// Its pods.
+    /// The pods of the function.
     pub pods: Vec<PodStatus>,
 }
 
-/// One pod.
+/// The state of one pod.
 #[derive(Clone, Debug)]
 pub struct PodStatus {
-    /// Its name.
+    /// Name of the pod.
     pub name: PodName,
-    /// What the API server calls it, once that is known.
+    /// Uid of the pod, once it is known.
     pub uid: Option<Uid>,
-    /// Where it is in its life.
+    /// State of the pod.
     pub state: PodState,
-    /// Whether it is of the template in force.
+    /// Whether the pod is of the current template.
     pub current: bool,
-    /// How long this process has known it.
+    /// Time since this process created or first observed the pod.
     pub age: Duration,
-    /// Requests it has now.
+    /// Number of requests on the pod now.
     pub in_flight: usize,
-    /// Requests it answered to this process.
+    /// Number of requests from this process that the pod has answered.
     pub served: u64,
-    /// How long it is kept if nobody uses it.
+    /// Time for which the pod is kept if it is not used again.
     pub ttl_left: Duration,
 }
 
-/// Where a pod is in its life.
+/// State of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PodState {
-    /// Asked for.
+    /// The pod's creation was requested and is not confirmed.
     Creating,
-    /// There, but not ready.
+    /// The pod exists but is not ready.
     Starting,
-    /// Serving.
+    /// The pod is ready and serves requests.
     Ready,
-    /// Being probed.
+    /// The pod lost a call or turned unready, and is being probed.
     Suspect,
-    /// Given up here.
+    /// This process no longer uses the pod, but another replica may.
     Abandoned,
-    /// Failed.
+    /// The pod has failed.
     Failed,
-    /// On its way out.
+    /// The pod's deletion was requested or observed.
     Deleting,
 }
 
 // === impl Pool ===
 
 impl Pool {
-    /// The state of everything. Costs a walk over all pods: for people, not for each request.
+    /// Returns the state of the whole pool.
+    ///
+    /// The call visits all pods: it is meant for status output, not for every request.
     #[must_use]
     pub fn snapshot(&self, now: Time) -> Snapshot {
         let mut functions: Vec<_> = self

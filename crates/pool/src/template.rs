@@ -1,13 +1,13 @@
-//! What pods are made from, and whether a pod is what would be made now.
+//! The templates of pods, and the comparison of a pod with the current template.
 
 use std::sync::Arc;
 
-/// What all pods are made from, apart from what single functions override.
+/// The template that all pods are made from, before overrides of single functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Template {
-    /// The resource version of the pod template.
+    /// The resourceVersion of the pod template.
     pub version: Arc<str>,
-    /// A fingerprint of the service template.
+    /// Fingerprint of the service template.
     pub service: u64,
     /// The largest message that wrappers accept, in bytes.
     pub message_limit: u64,
@@ -15,21 +15,21 @@ pub struct Template {
     pub wrapper_image: Arc<str>,
 }
 
-/// What one pod was made from, as far as its annotation and its spec say.
+/// The template that one pod was made from, according to its annotation and its spec.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TemplateVersion {
     version: Arc<str>,
     message_limit: u64,
     wrapper_image: Arc<str>,
-    /// Missing on pods of the Go runner, which knows the pod template's version alone.
+    /// Missing on pods of the Go runner, whose stamp is the version of the pod template alone.
     settings: Option<SettingsVersion>,
 }
 
-/// Fingerprints of what is not in the pod template.
+/// Fingerprints of settings outside the pod template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct SettingsVersion {
     service: u64,
-    /// What the function overrides in the pod template; 0: nothing.
+    /// Fingerprint of the function's overrides of the pod template; 0 if there are none.
     overrides: u64,
 }
 
@@ -47,7 +47,7 @@ impl From<&str> for Template {
 // === impl TemplateVersion ===
 
 impl TemplateVersion {
-    /// Returns what a pod is made from whose function overrides this much; 0: nothing.
+    /// Returns the version of new pods whose function has these `overrides` (0 if it has none).
     #[must_use]
     pub fn new(template: &Template, overrides: u64) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl TemplateVersion {
         }
     }
 
-    /// Returns what a pod is made from that carries this stamp, whoever made it.
+    /// Returns the version of an existing pod with this stamp, made by any runner.
     #[must_use]
     pub fn of_pod(stamp: &str, message_limit: u64, wrapper_image: &str) -> Self {
         let ours = stamp.split_once('+').and_then(|(version, settings)| {
@@ -77,12 +77,12 @@ impl TemplateVersion {
         }
     }
 
-    /// Returns the stamp for a pod's annotation: the resource version of the pod template, `+`, and
+    /// Returns the stamp for a pod's annotation: the resourceVersion of the pod template, `+`, and
     /// fingerprints of the service template and of the overrides.
     ///
-    /// The Go runner stamps its pods with the resource version alone, and adopts pods with an equal
-    /// stamp. It must not adopt ours: it would file them under an image name that no call uses, and
-    /// later remove a service that one of its own pods needs.
+    /// The Go runner stamps its pods with the resourceVersion alone, and adopts pods with an equal
+    /// stamp. It must not adopt pods of this runner: it would record them under an image name that
+    /// no call uses, and later remove a service that one of its own pods needs.
     #[must_use]
     pub fn stamp(&self) -> String {
         match self.settings {
@@ -93,18 +93,21 @@ impl TemplateVersion {
         }
     }
 
-    /// Returns whether a pod made from this is known to have another wrapper than one made from
-    /// `wanted`. A template may bring the wrapper in a way of its own: then nothing is known.
+    /// Returns whether a pod of this version is known to have another wrapper than a pod of
+    /// `wanted`.
+    ///
+    /// A template may bring the wrapper in another way; its image is then unknown, and the result
+    /// is `false`.
     #[must_use]
     pub fn has_other_wrapper(&self, wanted: &Self) -> bool {
         !self.wrapper_image.is_empty() && self.wrapper_image != wanted.wrapper_image
     }
 
-    /// Returns whether a pod made from this is as good as one made from `wanted`.
+    /// Returns whether a pod of this version can serve in place of a pod of `wanted`.
     ///
-    /// A pod of the Go runner counts if the template and the wrapper's arguments are the same.
-    /// Where the function overrides parts of the template it does not: nothing tells which values
-    /// that pod has. The wrapper's image does not matter: all wrappers serve the same calls.
+    /// A pod of the Go runner can if the template and the wrapper's arguments are the same, and the
+    /// function has no overrides: it is unknown which values of overrides that pod has. The image
+    /// of the wrapper does not matter, because all wrappers serve the same calls.
     #[must_use]
     pub fn serves_for(&self, wanted: &Self) -> bool {
         let settings = match (self.settings, wanted.settings) {
@@ -114,10 +117,10 @@ impl TemplateVersion {
         settings && self.version == wanted.version && self.message_limit == wanted.message_limit
     }
 
-    /// Whether this is known to come before `other`.
+    /// Returns whether this version is known to be older than `other`.
     ///
-    /// Resource versions compare as numbers. Where one is no number nothing is known: the pod may
-    /// be another replica's that saw a newer template first, and is left to its TTL.
+    /// resourceVersions compare as numbers. If one is not a number, the order is unknown: the pod
+    /// may belong to another replica that saw a newer template first, and is kept for its TTL.
     #[must_use]
     pub fn is_older_than(&self, other: &Self) -> bool {
         match (self.version.parse::<u64>(), other.version.parse::<u64>()) {
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_go_runner_does_not_take_our_stamp_for_its_own() {
+    fn writes_a_stamp_that_differs_from_the_go_runners_stamp() {
         let made = TemplateVersion::new(&template(), 0);
         assert_eq!(made.stamp(), "17+abc-0");
         assert_eq!(of_pod("17", 6).stamp(), "17");
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn only_numbers_are_known_to_be_older() {
+    fn orders_only_numeric_versions() {
         let version = |text| of_pod(text, 6);
         assert!(version("9").is_older_than(&version("10")));
         assert!(!version("10").is_older_than(&version("9")));

@@ -1,4 +1,4 @@
-//! The pool's time: passed in, never asked for.
+//! The time of the pool, which comes with each event.
 
 use std::{
     ops::Add,
@@ -9,8 +9,9 @@ use std::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(Duration);
 
-/// Ties the monotonic clock to [`Time`] once, so that a step of the wall clock neither expires
-/// requests nor ages pods.
+/// A fixed relation between the monotonic clock and [`Time`].
+///
+/// It is taken once, so that a step of the wall clock neither expires requests nor ages pods.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     instant: Instant,
@@ -20,31 +21,31 @@ pub struct Anchor {
 // === impl Time ===
 
 impl Time {
-    /// The moment that long after the Unix epoch.
+    /// Returns the moment `since_epoch` after the Unix epoch.
     #[must_use]
     pub const fn from_unix(since_epoch: Duration) -> Self {
         Self(since_epoch)
     }
 
-    /// The moment an annotation in Unix seconds names.
+    /// Returns the moment given by an annotation in Unix seconds.
     #[must_use]
     pub const fn from_unix_secs(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 
-    /// Whole seconds since the Unix epoch, as annotations hold them.
+    /// Returns the whole seconds since the Unix epoch, as annotations hold them.
     #[must_use]
     pub const fn unix_secs(self) -> u64 {
         self.0.as_secs()
     }
 
-    /// How long after `earlier` this is; zero if it is not after.
+    /// Returns the duration since `earlier`, or zero if `earlier` is not earlier.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The next whole second: what survives a trip through an annotation unchanged.
+    /// Rounds up to whole seconds, so that an annotation holds the same value.
     #[must_use]
     pub const fn to_next_second(self) -> Self {
         let seconds = self.0.as_secs();
@@ -59,7 +60,7 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Self;
 
-    /// Saturates: an absurd TTL means "never", not a panic.
+    /// Adds and saturates: a TTL that is too large means "never" and does not panic.
     fn add(self, rhs: Duration) -> Self {
         Self(self.0.saturating_add(rhs))
     }
@@ -68,7 +69,7 @@ impl Add<Duration> for Time {
 // === impl Anchor ===
 
 impl Anchor {
-    /// Says that both clocks showed these values at one moment.
+    /// Creates an anchor from the values of both clocks at the same moment.
     #[must_use]
     pub fn new(instant: Instant, wall: SystemTime) -> Self {
         let since_epoch = wall
@@ -80,13 +81,13 @@ impl Anchor {
         }
     }
 
-    /// The pool's name for an instant. One before the anchor is the anchor itself.
+    /// Converts an instant; instants before the anchor yield the anchor's time.
     #[must_use]
     pub fn time(&self, instant: Instant) -> Time {
         self.time + instant.saturating_duration_since(self.instant)
     }
 
-    /// The instant of a moment, for a timer; none if it is too far away to be one.
+    /// Converts a moment to an instant for a timer; `None` if it is too far in the future.
     #[must_use]
     pub fn instant(&self, time: Time) -> Option<Instant> {
         self.instant.checked_add(time.since(self.time))
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_annotation_brings_back_the_same_moment() {
+    fn survives_a_round_trip_through_an_annotation() {
         let time = Time::from_unix(Duration::from_millis(1_500)).to_next_second();
         assert_eq!(Time::from_unix_secs(time.unix_secs()), time);
         assert_eq!(time.unix_secs(), 2);
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_anchor_goes_both_ways() {
+    fn converts_between_instants_and_moments() {
         let start = Instant::now();
         let anchor = Anchor::new(start, SystemTime::UNIX_EPOCH + Duration::from_secs(100));
         let later = start + Duration::from_millis(2_500);

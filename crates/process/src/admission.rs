@@ -1,9 +1,10 @@
-//! Who may run now: as many processes as keep the cores busy, the others in the order they came.
+//! Admission control: as many processes as keep the cores busy; other evaluations queue in arrival
+//! order.
 //!
-//! Functions are short and CPU-bound: many more processes than cores make everyone slower, and of
-//! those that compute for long each has a core to itself. One that takes long (it waits for
-//! something, or hangs) steps aside into a wider lane after a moment, so a few slow functions never
-//! hold up the many quick ones.
+//! Functions are short and CPU-bound: many more processes than cores make all of them slower. An
+//! evaluation that computes for long gets a core to itself. An evaluation that takes longer than
+//! [`PATIENCE`], because it waits for something or hangs, changes to a second, larger set of
+//! permits, so that a few slow functions never block the many quick ones.
 
 use std::{
     sync::{
@@ -20,32 +21,34 @@ use crate::{
     metrics::{self, Gauge},
 };
 
-/// After this long an evaluation counts as slow.
+/// Run time (2 s) after which an evaluation counts as slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Slow evaluations that may run beside the quick ones, for each core.
+/// Number of slow evaluations per permit that may run beside the quick ones.
 const SLOW_PER_CORE: usize = 16;
 
-/// Light evaluations at a core, so that it does not idle: some of them are being started, or wait
-/// for their input to arrive or their output to leave.
+/// Number of light evaluations per core.
+///
+/// More than one, so that the core is not idle while some of them are being started or wait for
+/// their input to arrive or their output to be read.
 const LIGHT_PER_CORE: u32 = 2;
 
-/// The gate in front of the cores.
+/// The admission control of an engine. Clones share the permits.
 #[derive(Clone, Debug)]
 pub struct Admission {
     quick: Arc<Semaphore>,
     slow: Arc<Semaphore>,
-    /// Held by the first of those that wait.
+    /// Lock held by the first evaluation in the queue.
     first: Arc<Mutex<()>>,
     waiting: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
     max_waiting: usize,
     parallel: usize,
-    /// What a heavy evaluation takes of `quick`.
+    /// Number of `quick` permits that a heavy evaluation takes.
     heavy: u32,
 }
 
-/// A place at a core; given back when dropped.
+/// The permit of one evaluation, released when dropped.
 pub(crate) struct Place {
     permit: OwnedSemaphorePermit,
     slow: Arc<Semaphore>,
@@ -53,20 +56,21 @@ pub(crate) struct Place {
     _shown: Gauge,
 }
 
-/// Too many evaluations wait already.
+/// The error of a full queue.
 #[derive(Debug)]
 pub(crate) struct Full {
     pub(crate) waiting: usize,
 }
 
-/// One of those that a number counts; no longer when dropped.
+/// One unit of a counter, subtracted when dropped.
 struct Counted(Arc<AtomicUsize>);
 
 // === impl Admission ===
 
 impl Admission {
-    /// A gate for `parallel` processes at once and `max_waiting` evaluations behind it; 0 stands for
-    /// as many processes as keep the cores busy.
+    /// Creates permits for `parallel` processes at once, and a queue of `max_waiting` evaluations.
+    ///
+    /// If `parallel` is 0, there are as many permits as keep the cores busy.
     #[must_use]
     pub fn new(parallel: usize, max_waiting: usize) -> Self {
         let (parallel, heavy) = match parallel {
@@ -85,38 +89,40 @@ impl Admission {
         }
     }
 
-    /// As many as this process has cores, by its cgroup (v1 or v2) and affinity.
+    /// Returns the number of cores of this process, by its cgroup (v1 or v2) and affinity.
     #[must_use]
     pub fn cores() -> usize {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    /// How many processes run at once, at most.
+    /// Returns the maximum number of processes at once, not counting slow ones.
     #[must_use]
     pub fn parallel(&self) -> usize {
         self.parallel
     }
 
-    /// How many processes run now, the slow ones beside the quick.
+    /// Returns the number of processes running now, quick and slow.
     #[must_use]
     pub fn running(&self) -> usize {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// How many evaluations wait for a place now.
+    /// Returns the number of evaluations waiting for a permit now.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// How many may.
+    /// Returns the maximum number of evaluations that wait for a permit.
     #[must_use]
     pub fn max_waiting(&self) -> usize {
         self.max_waiting
     }
 
-    /// Waits for a place, in arrival order. Dropping the future gives up the place in the queue.
-    /// Who is first in the queue asks what it needs: those before it may have taught us.
+    /// Waits for a permit, in arrival order. Dropping the future leaves the queue.
+    ///
+    /// `load` is called when the evaluation is first in the queue: evaluations before it may have
+    /// changed the known load of its program.
     pub(crate) async fn enter(&self, load: impl Fn() -> Load) -> Result<Place, Full> {
         let share = || match load() {
             Load::Light => 1,
@@ -137,7 +143,7 @@ impl Admission {
         Ok(self.place(acquired.expect("the semaphore is never closed")))
     }
 
-    /// Whether a core is free and nobody waits for it.
+    /// Returns whether a core is free and no evaluation waits for it.
     pub(crate) fn has_room(&self) -> bool {
         self.quick.available_permits() > 0
     }
@@ -155,7 +161,7 @@ impl Admission {
 // === impl Counted ===
 
 impl Counted {
-    /// And how many were counted before.
+    /// Counts one more; also returns the number before.
     fn by(number: &Arc<AtomicUsize>) -> (usize, Self) {
         let before = number.fetch_add(1, Ordering::Relaxed);
         (before, Self(number.clone()))
@@ -171,7 +177,7 @@ impl Drop for Counted {
 // === impl Place ===
 
 impl Place {
-    /// Moves to the slow lane if there is room, and so lets the next one in.
+    /// Exchanges the permit for a slow one if there is one, which admits the next evaluation.
     pub(crate) fn step_aside(&mut self) {
         if let Ok(permit) = self.slow.clone().try_acquire_owned() {
             self.permit = permit;
@@ -184,7 +190,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_slow_evaluation_lets_the_next_one_in() {
+    async fn admits_the_next_evaluation_when_one_is_slow() {
         let admission = Admission::new(1, 8);
         let mut first = admission.enter(|| Load::Light).await.unwrap();
         assert!(!admission.has_room());
@@ -194,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_heavy_evaluation_has_a_core_to_itself() {
+    async fn gives_a_heavy_evaluation_a_core_to_itself() {
         let admission = Admission::new(0, 8);
         let cores = Admission::cores();
         let mut places = Vec::new();
@@ -215,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_says_how_many_gets_so_many() {
+    async fn admits_the_configured_number_of_heavy_evaluations() {
         let admission = Admission::new(2, 8);
         let _one = admission.enter(|| Load::Heavy).await.unwrap();
         let _other = admission.enter(|| Load::Heavy).await.unwrap();
@@ -223,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn beyond_the_queue_evaluations_are_refused() {
+    async fn refuses_evaluations_beyond_the_queue_limit() {
         let admission = Admission::new(1, 0);
         let first = admission.enter(|| Load::Light).await.unwrap();
         assert_eq!(
@@ -235,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_stops_waiting_frees_its_place_in_the_queue() {
+    async fn leaves_the_queue_when_the_future_is_dropped() {
         let admission = Admission::new(1, 1);
         let first = admission.enter(|| Load::Light).await.unwrap();
         {

@@ -1,4 +1,4 @@
-//! The way of an evaluation through this crate: a place, a process, its end.
+//! Runs one evaluation: waits for admission, takes or starts a process, collects its output.
 
 use std::{
     future::poll_fn,
@@ -23,29 +23,31 @@ use crate::{
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What an engine may use.
+/// Configuration of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Processes at once; 0: as many as keep the cores busy.
+    /// Maximum number of processes at once; 0 means as many as keep the cores busy.
     pub parallel: usize,
-    /// Evaluations that may wait for a place.
+    /// Maximum number of evaluations that wait for a permit.
     pub max_waiting: usize,
-    /// Processes kept ready for each function in use; 0 turns standby off.
+    /// Number of processes kept ready for each function in use; 0 turns standby off.
     pub standby: usize,
-    /// What one process may write.
+    /// Limits on the output of one process.
     pub limits: Limits,
 }
 
-/// How much a process may write.
+/// Limits on the output of a process, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// More standard output than this is an error.
+    /// Maximum length of standard output; a longer output is an error.
     pub stdout: usize,
-    /// Of more standard error than this the middle is dropped.
+    /// Maximum length of standard error; the middle of a longer one is dropped.
     pub stderr: usize,
 }
 
-/// Runs programs. Cheap to clone; the last one dropped ends every process.
+/// A handle to the part of a process that runs programs.
+///
+/// Clones share the engine; dropping the last one ends every process.
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
@@ -57,46 +59,46 @@ struct Inner {
     bounds: Bounds,
 }
 
-/// A program that ended by itself.
+/// The result of a program that ended by itself.
 #[derive(Debug)]
 pub struct Completed {
-    /// All it wrote to its standard output.
+    /// The complete standard output.
     pub stdout: Bytes,
-    /// What it wrote to its standard error, the middle cut out if it was long.
+    /// Standard error, with the middle cut out if it was over the limit.
     pub stderr: Bytes,
-    /// How it ended.
+    /// The exit code or signal.
     pub exit: Exit,
 }
 
-/// Why a program did not end by itself.
+/// The reason why a program could not run or did not end by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Too many evaluations wait.
+    /// The queue is full.
     #[error("{waiting} evaluations wait already")]
     QueueFull {
-        /// How many.
+        /// Number of evaluations already waiting.
         waiting: usize,
     },
-    /// It could not be started.
+    /// The program could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// It wrote more than it may.
+    /// The program wrote more to standard output than its limit.
     #[error("it wrote more than {limit} bytes")]
     OutputTooLarge {
-        /// What it may write.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// Its time was up.
+    /// The deadline passed while the evaluation was queued or running.
     #[error("its time was up after {queued:.1?} queued and {running:.1?} running")]
     DeadlineExceeded {
-        /// How long it waited for a place.
+        /// Time spent waiting for a permit.
         queued: Duration,
-        /// How long it ran.
+        /// Run time of the program; zero if it was not started.
         running: Duration,
-        /// What it had written to its standard error.
+        /// Standard error up to the deadline.
         stderr: Bytes,
     },
-    /// The system refused something.
+    /// A system call failed.
     #[error("the system refused: {0}")]
     System(#[from] std::io::Error),
 }
@@ -104,7 +106,7 @@ pub enum RunError {
 // === impl Engine ===
 
 impl Engine {
-    /// An engine on the current tokio runtime.
+    /// Creates an engine on the current tokio runtime.
     #[must_use]
     pub fn new(options: &EngineOptions) -> Self {
         let inner = Arc::new(Inner {
@@ -117,7 +119,8 @@ impl Engine {
                 stderr: options.limits.stderr,
             },
         });
-        // The disk may be slow, and nobody waits for what an earlier process left.
+        // In the background: the disk may be slow, and no evaluation depends on leftovers of an
+        // earlier process.
         #[cfg(feature = "confined")]
         tokio::task::spawn_blocking(crate::scratch::remove_abandoned);
         if inner.standby.is_on() {
@@ -144,7 +147,7 @@ impl Engine {
 
         let (process, is_fresh) = inner.process(program)?;
         let process = process.feed(input);
-        // Behind the one that is at work the next one starts, on a core that is free.
+        // While this process works, the next standby starts on a free core.
         self.refill(program);
         let limit = inner.bounds.stdout;
         let completed = {
@@ -159,7 +162,8 @@ impl Engine {
                 }
             }
         };
-        // A standby has done a part of its work before.
+        // A standby did part of its work before the request, so its run time says nothing about the
+        // load.
         if is_fresh && let Ok(ended) = &completed {
             let ran = admitted.elapsed();
             inner.loads.learn(program, ran, ended.computed);
@@ -182,26 +186,28 @@ impl Engine {
         }
     }
 
-    /// The gate in front of the cores.
+    /// Returns the admission control of this engine.
     #[must_use]
     pub fn admission(&self) -> &Admission {
         &self.0.admission
     }
 
-    /// The standbys of each program in use, and the programs that get none because they act before
-    /// their input arrives.
+    /// Returns the standbys of each program in use.
+    ///
+    /// Includes the programs that get none because they act before their input arrives.
     #[must_use]
     pub fn standby(&self) -> Vec<StandbyStatus> {
         self.0.standby.status()
     }
 
-    /// Ends the processes that wait for a request of any other program than those to keep. For a
-    /// configuration that turns standby off for programs that have had it.
+    /// Ends the standbys of all programs except those for which `keep` returns true.
+    ///
+    /// Used after a configuration change that turns standby off for programs.
     pub fn retain_standbys(&self, keep: impl FnMut(&Program) -> bool) {
         self.0.standby.retain(keep);
     }
 
-    /// Starts a standby off the request's way, if a core is free for it.
+    /// Starts a standby in the background if one is wanted and a core is free.
     fn refill(&self, program: &Arc<Program>) {
         let inner = &self.0;
         if inner.standby.wants(program) && inner.admission.has_room() {
@@ -234,7 +240,7 @@ impl Inner {
         }
     }
 
-    /// A process, and whether it was started for this.
+    /// Returns a process, and whether it was started for this evaluation.
     fn process(&self, program: &Arc<Program>) -> Result<(Process, bool), RunError> {
         let _span = debug_span!("spawn").entered();
         let waiting = self.standby.take(program);
@@ -257,14 +263,14 @@ impl Inner {
         };
         match Waiting::start(program, &self.scratches) {
             Ok(process) => opening.fill(process),
-            // The next evaluation meets the same error and reports it.
+            // The next evaluation fails with the same error and reports it.
             Err(error) => tracing::debug!(%error, "no standby"),
         }
     }
 }
 
-/// Renews standbys that grew old, and dismisses those that act before their input arrived, until
-/// the engine is gone.
+/// Replaces old standbys and dismisses those that act before their input arrives, until the engine
+/// is dropped.
 async fn keep_standbys(engine: Weak<Inner>) {
     let mut ticks = interval(SWEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -286,7 +292,7 @@ async fn keep_standbys(engine: Weak<Inner>) {
     }
 }
 
-/// Waits for standbys that act. Does not keep the engine alive.
+/// Waits for standbys that act, without keeping the engine alive.
 async fn acted(engine: &Weak<Inner>) -> Vec<Acted> {
     poll_fn(|context| match engine.upgrade() {
         Some(inner) => inner.standby.poll_acted(context),

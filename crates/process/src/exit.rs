@@ -1,4 +1,4 @@
-//! Waiting for a process to end, ending it with everything it started, and reaping it.
+//! Waits for the end of a process, kills it with its process group, and reaps it.
 
 use std::{
     future::poll_fn,
@@ -19,40 +19,41 @@ use tokio::{
 
 use crate::{descriptor::register, orphans};
 
-/// How a process ended.
+/// The way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It exited with this code.
+    /// The process exited with this code.
     Code(i32),
-    /// A signal killed it.
+    /// The process was killed by this signal.
     Signal(i32),
 }
 
 /// The leader of a function's process group. Dropping it kills the group and reaps the leader.
 pub(crate) struct Leader {
     pid: Pid,
-    /// None once reaped.
+    /// `None` once the leader is reaped.
     living: Option<Living>,
 }
 
 struct Living {
     child: Child,
-    /// None until somebody waits: most ends are seen by the pipes they close.
+    /// `None` until the first wait: most ends are detected by the pipes they close.
     watch: Option<Watch>,
 }
 
-/// How we learn that the leader ended without reaping it: its pid, and so its group's id, must stay
-/// taken until the group is killed.
+/// A notification of the leader's end that does not reap it.
+///
+/// The leader's pid, and so the id of its group, must stay taken until the group is killed.
 enum Watch {
     Pidfd(AsyncFd<OwnedFd>),
-    /// For kernels and sandboxes without pidfd.
+    /// Used on kernels and in sandboxes without pidfd.
     Sigchld(SignalStream),
 }
 
 // === impl Exit ===
 
 impl Exit {
-    /// Whether it is the exit of success.
+    /// Returns whether the process exited with code 0.
     #[must_use]
     pub fn success(self) -> bool {
         self == Self::Code(0)
@@ -69,7 +70,9 @@ impl Exit {
 }
 
 impl std::fmt::Display for Exit {
-    /// As Go prints it, which package authors know: `exit status 1`, `signal: killed`.
+    /// Formats the exit as Go does: `exit status 1`, `signal: killed`.
+    ///
+    /// Package authors are used to this format.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit status {code}"),
@@ -105,7 +108,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 // === impl Leader ===
 
 impl Leader {
-    /// Takes charge of a child that was started as the leader of its own process group.
+    /// Takes ownership of a child that was started as the leader of its own process group.
     pub(crate) fn new(child: Child) -> Self {
         Self {
             pid: Pid::from_child(&child),
@@ -117,7 +120,7 @@ impl Leader {
         self.pid
     }
 
-    /// Waits until the leader ended. It is not reaped yet.
+    /// Waits until the leader has ended, without reaping it.
     pub(crate) async fn exited(&mut self) -> io::Result<()> {
         match &mut self.living {
             Some(living) => living.ended(self.pid).await,
@@ -133,25 +136,26 @@ impl Leader {
         }
     }
 
-    /// Waits until the leader ended; pending forever without [`Self::watch`]. It is not reaped yet.
+    /// Waits until the leader has ended, without reaping it; pending forever without
+    /// [`Self::watch`].
     pub(crate) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match self.living.as_mut().map(|living| &mut living.watch) {
             None => Poll::Ready(()),
             Some(None) => Poll::Pending,
             Some(Some(watch)) => match ready!(watch.poll_ended(self.pid, context)) {
                 Ok(()) => Poll::Ready(()),
-                // An error means that the runtime ends.
+                // An error means that the runtime is shutting down.
                 Err(_) => Poll::Pending,
             },
         }
     }
 
-    /// Whether the leader ended already.
+    /// Returns whether the leader has ended.
     pub(crate) fn has_ended(&self) -> bool {
         has_ended(self.pid)
     }
 
-    /// For how long the leader, and whom it waited for, had a core: known until it is reaped.
+    /// Returns the CPU time of the leader and of the children it waited for, until it is reaped.
     pub(crate) fn computed(&self) -> Option<Duration> {
         let pid = self.pid.as_raw_nonzero();
         let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -163,7 +167,7 @@ impl Leader {
         kill_group(self.pid);
     }
 
-    /// Kills what is left of the group, then reaps the leader, which must have ended.
+    /// Kills the rest of the group, then reaps the leader, which must have ended.
     pub(crate) fn reap(mut self) -> io::Result<Exit> {
         match self.living.take() {
             Some(living) => living.reap(self.pid),
@@ -179,7 +183,7 @@ impl Drop for Leader {
         };
         let pid = self.pid;
         kill_group(pid);
-        // The kill takes effect in a moment; nobody should wait for it here.
+        // The kill takes effect a moment later; the drop must not block until then.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if !has_ended(pid) => {
                 runtime.spawn(async move {
@@ -211,7 +215,8 @@ impl Living {
 
     fn reap(mut self, pid: Pid) -> io::Result<Exit> {
         kill_group(pid);
-        // The watch goes first: a pidfd is tied to this process, and its number is free afterwards.
+        // The watch is dropped first: its pidfd refers to this process, whose pid is free after the
+        // wait.
         drop(self.watch);
         let exit = self.child.wait().map(Exit::of);
         orphans::forget(pid);
@@ -253,16 +258,16 @@ impl Watch {
     }
 }
 
-/// Peeks: the process stays a zombie, so its pid stays taken.
+/// Returns whether a process has ended, without reaping it: its pid stays taken by the zombie.
 fn has_ended(pid: Pid) -> bool {
     let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(rustix::process::waitid(WaitId::Pid(pid), peek), Ok(None))
 }
 
-/// The four times in a line of `/proc/PID/stat`: its own and its children's, of each that of the
-/// program and that of the kernel.
+/// Sums the four CPU times in a line of `/proc/PID/stat`: user and system time, of the process and
+/// of the children it waited for.
 fn computed(status: &str, ticks_per_second: u64) -> Option<Duration> {
-    // The second field is a name in parentheses, and may hold anything.
+    // The second field is a name in parentheses, which may contain any character.
     let (_, fields) = status.rsplit_once(") ")?;
     let times = fields.split(' ').skip(11).take(4);
     let ticks = times.map(str::parse::<u64>).sum::<Result<u64, _>>().ok()?;
@@ -271,8 +276,10 @@ fn computed(status: &str, ticks_per_second: u64) -> Option<Duration> {
     ))
 }
 
-/// Only while the leader is not reaped: its pid is then still taken, by itself or by its zombie, so
-/// the group cannot be anybody else's.
+/// Kills the process group of a leader that is not reaped.
+///
+/// Until it is reaped its pid is taken, by the leader or its zombie, so the group cannot be that of
+/// another process.
 fn kill_group(leader: Pid) {
     let _ = rustix::process::kill_process_group(leader, Signal::KILL);
 }
@@ -284,14 +291,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_times_of_a_process_are_found_behind_its_name() {
+    fn reads_cpu_times_after_a_name_with_parentheses() {
         let status = "71 (a ) b (c) 1) Z 1 71 71 0 -1 4228108 9 0 0 0 3 2 1 4 20 0 1 0 8137 0\n";
         assert_eq!(computed(status, 100), Some(Duration::from_millis(100)));
         assert_eq!(computed("71 (sh", 100), None);
     }
 
     #[test]
-    fn ends_are_told_as_go_tells_them() {
+    fn formats_exits_as_go_does() {
         assert_eq!(Exit::Code(3).to_string(), "exit status 3");
         assert_eq!(Exit::Signal(9).to_string(), "signal: killed");
         assert_eq!(Exit::Signal(11).to_string(), "signal: segmentation fault");
@@ -299,7 +306,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_pidfd_the_end_is_still_noticed() {
+    async fn detects_the_end_of_a_process_without_pidfd() {
         use std::os::unix::process::CommandExt;
         let signals = signal(SignalKind::child()).unwrap();
         let child = Command::new("/bin/sh")

@@ -1,11 +1,12 @@
-//! Runs a function: one process an evaluation, fed and drained without deadlock, bounded in time
-//! and memory, and gone without a trace afterwards.
+//! Runs functions: one process per evaluation, without deadlocks between input and output, bounded
+//! in time and memory, and without leftovers afterwards.
 //!
 //! ```text
-//! Engine ─→ Admission (a place near a core) ─→ Standby (or a fresh spawn) ─→ Process: feed, complete
+//! Engine ─→ Admission (a permit) ─→ Standby (or a fresh spawn) ─→ Process: feed, complete
 //! ```
 //!
-//! It knows programs, bytes and limits. It does not know images, resource lists or gRPC.
+//! This crate handles programs, bytes and limits. Images, resource lists and gRPC are outside its
+//! scope.
 
 mod admission;
 mod descriptor;
@@ -30,8 +31,9 @@ pub use orphans::{Orphans, become_subreaper};
 pub use program::{Program, StartError, Surroundings};
 pub use standby::StandbyStatus;
 
-/// Ends every function at once and removes its directory: for a process that ends without ending
-/// its engines.
+/// Kills all functions at once and removes their directories.
+///
+/// Used by a process that exits without dropping its engines.
 pub fn end_all() {
     orphans::kill_all();
     scratch::remove_all();

@@ -1,9 +1,9 @@
-//! Which programs compute for so long that they want a core to themselves.
+//! Programs that compute for so long that they should have a core to themselves.
 //!
-//! While one process ends and the next one starts, a core has nothing to do. Beside programs of a
-//! few milliseconds a second process makes good use of that. A long computation has few such
-//! moments, and is slowed down by the caches that it shares. Programs do the same thing again and
-//! again, so what a process took says what the next one will.
+//! A core is idle while one process ends and the next one starts. With programs of a few
+//! milliseconds, a second process per core uses this time well. A long computation has few such
+//! gaps, and is slowed down by sharing the caches. A program usually does the same work every time,
+//! so the load of one process predicts that of the next.
 
 use std::{
     collections::HashSet,
@@ -13,30 +13,32 @@ use std::{
 
 use crate::Program;
 
-/// What ends sooner is not worth a core of its own, whatever it did before.
+/// Run time (12 ms) below which an evaluation is light, whatever the program's load was before.
 const QUICK: Duration = Duration::from_millis(12);
 
-/// Who computed for less than this part of its time waited rather, and not for a core.
+/// Divisor of the run time: an evaluation with less CPU time than 1/8 of its run time mostly waited
+/// for something other than a core.
 const AT_WORK: u32 = 8;
 
-/// What an evaluation asks of the cores.
+/// The demand of an evaluation for CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// It is soon over, or waits for something else.
+    /// The evaluation ends soon, or waits for something other than a core.
     Light,
-    /// It computes for long.
+    /// The evaluation computes for long.
     Heavy,
 }
 
-/// What is known of programs: those that are heavy.
+/// The programs that are known to be heavy.
 #[derive(Debug, Default)]
 pub(crate) struct Loads(Mutex<HashSet<Arc<Program>>>);
 
 // === impl Load ===
 
 impl Load {
-    /// What an evaluation was, given how long it ran and, if that was long, for how much of it it
-    /// computed. One in between says nothing.
+    /// Classifies an evaluation by its run time and, if it was long-running, its CPU time.
+    ///
+    /// Returns `None` if the evaluation was neither quick nor long-running.
     fn of(ran: Duration, computed: Option<Duration>) -> Option<Self> {
         match computed {
             Some(computed) if computed * AT_WORK >= ran => Some(Self::Heavy),
@@ -57,7 +59,7 @@ impl Loads {
         }
     }
 
-    /// Learns from an evaluation.
+    /// Updates the load of a program after an evaluation.
     pub(crate) fn learn(&self, program: &Arc<Program>, ran: Duration, computed: Option<Duration>) {
         match Load::of(ran, computed) {
             Some(Load::Heavy) => self.heavy().insert(program.clone()),
@@ -80,21 +82,21 @@ mod tests {
     }
 
     #[test]
-    fn a_long_computation_is_heavy_and_a_long_wait_is_not() {
+    fn classifies_a_long_computation_as_heavy_but_not_a_long_wait() {
         assert_eq!(Load::of(ms(60), Some(ms(50))), Some(Load::Heavy));
-        // Four of them on two cores, with others.
+        // Four such evaluations on two cores, beside others.
         assert_eq!(Load::of(ms(250), Some(ms(50))), Some(Load::Heavy));
         assert_eq!(Load::of(ms(900), Some(ms(50))), Some(Load::Light));
     }
 
     #[test]
-    fn a_quick_one_is_light_and_one_in_between_says_nothing() {
+    fn classifies_a_quick_evaluation_as_light_and_ignores_a_longer_one() {
         assert_eq!(Load::of(ms(6), None), Some(Load::Light));
         assert_eq!(Load::of(ms(40), None), None);
     }
 
     #[test]
-    fn each_program_has_its_own() {
+    fn keeps_the_load_of_each_program_separately() {
         let loads = Loads::default();
         let [one, other] = ["/one", "/other"].map(|path| Arc::new(Program::new(path)));
         loads.learn(&one, ms(60), Some(ms(60)));

@@ -1,11 +1,11 @@
-//! A function's standard error: all of it while it is short, its two ends when it is not.
+//! A function's standard error: complete while it is short, otherwise its beginning and its end.
 
 use bytes::Bytes;
 
-/// Keeps the first and the last bytes of a stream and counts what was cut out between them.
+/// The first and the last bytes of a stream, and the number of bytes cut out between them.
 pub(crate) struct Log {
     head: Vec<u8>,
-    /// A ring once `head` is full: `next` is its oldest byte.
+    /// A ring buffer used once `head` is full; `next` is the index of its oldest byte.
     tail: Vec<u8>,
     next: usize,
     cut: u64,
@@ -26,7 +26,7 @@ impl Log {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let (first, rest) = bytes.split_at(bytes.len().min(self.half - self.head.len()));
         self.head.extend_from_slice(first);
-        // Of what is longer than the ring only the end can stay.
+        // Of a chunk longer than the ring, only the end is kept.
         let kept = &rest[rest.len().saturating_sub(self.half)..];
         self.cut += (rest.len() - kept.len()) as u64;
         let room = kept.len().min(self.half - self.tail.len());
@@ -52,8 +52,9 @@ impl Log {
     }
 }
 
-/// A log that is no longer than `limit` bytes: the middle of a longer one is cut out, and where not
-/// even the mark of the cut fits, nothing is left.
+/// Shortens a log to at most `limit` bytes by cutting out its middle.
+///
+/// Returns an empty log if not even the mark of the cut fits.
 #[must_use]
 pub fn shorten(log: Bytes, limit: usize) -> Bytes {
     if log.len() <= limit {
@@ -68,14 +69,15 @@ pub fn shorten(log: Bytes, limit: usize) -> Bytes {
     Bytes::from([head, mark.as_bytes(), tail].concat())
 }
 
-/// The text of a log for a message: at most about `limit` bytes of it, the middle cut out, bytes
-/// that are not UTF-8 replaced.
+/// Returns about `limit` bytes of a log as text for a message.
+///
+/// The middle of a longer log is cut out, and bytes that are not UTF-8 are replaced.
 #[must_use]
 pub fn excerpt(log: &[u8], limit: usize) -> String {
     if log.len() <= limit {
         return String::from_utf8_lossy(log).into_owned();
     }
-    // The end of a log says more than its start.
+    // The end of a log is more useful than its start.
     let head = String::from_utf8_lossy(&log[..limit / 4]);
     let tail = String::from_utf8_lossy(&log[log.len() - (limit - limit / 4)..]);
     let cut = cut_mark((log.len() - limit) as u64);
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_log_keeps_its_ends() {
+    fn keeps_both_ends_of_a_long_log() {
         let mut log = Log::new(8);
         for chunk in [&b"abcdef"[..], b"ghi", b"jklmnopqr", b"st"] {
             log.push(chunk);
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_keeps_more_of_the_end() {
+    fn keeps_more_of_the_end_in_an_excerpt() {
         let text = excerpt(b"0123456789abcdef", 8);
         assert_eq!(text, "01\n[… 8 bytes cut …]\nabcdef");
         assert_eq!(excerpt(b" short\n", 8), " short\n");
@@ -113,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_shortened_log_fits_and_is_whole_where_it_can_be(
+        fn shortens_only_a_log_over_the_limit(
             log in prop::collection::vec(any::<u8>(), 0..300),
             limit in 0usize..300,
         ) {
@@ -124,7 +126,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_the_chunks_both_ends_stay(
+        fn keeps_both_ends_for_any_chunks(
             chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20),
             half in 1usize..30,
         ) {

@@ -1,5 +1,6 @@
-//! What the engine counts. Instruments go to whichever meter provider is installed when the first
-//! one is used.
+//! Metrics of the engine.
+//!
+//! Instruments belong to the meter provider that is installed when the first one is used.
 
 use std::sync::OnceLock;
 
@@ -17,7 +18,7 @@ pub(crate) struct Instruments {
     standby_suspensions: Counter<u64>,
 }
 
-/// One more while it lives.
+/// One unit of an up-down counter, subtracted when dropped.
 pub(crate) struct Gauge(&'static UpDownCounter<i64>);
 
 pub(crate) fn instruments() -> &'static Instruments {

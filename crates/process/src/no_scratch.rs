@@ -1,12 +1,12 @@
-//! Stands in for `scratch.rs` in programs that run no confined functions.
+//! Replaces `scratch.rs` in programs that run no confined functions.
 
 use std::path::Path;
 
-/// Makes no directories.
+/// A factory that creates no directories.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScratchRoot;
 
-/// A directory that nobody makes.
+/// A scratch directory, which never exists.
 #[derive(Debug)]
 pub(crate) enum Scratch {}
 

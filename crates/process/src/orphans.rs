@@ -1,12 +1,13 @@
 //! Processes that functions leave behind.
 //!
-//! A function's process group dies with its evaluation. What left the group (by `setsid`, say)
-//! becomes an orphan and is handed to us by the kernel: always if we are PID 1 of a pod, and as a
-//! *subreaper* otherwise. A sweep ends and reaps such orphans.
+//! A function's process group is killed with its evaluation. A process that left the group (for
+//! example by `setsid`) becomes an orphan, and the kernel makes it a child of this process: always
+//! if this process is PID 1 of a pod, and otherwise because it is a *subreaper*. A sweep kills and
+//! reaps such orphans.
 //!
-//! Told apart by process group: a function's processes are in the group of a leader of ours or in
-//! one of their own making; children in our own group were started by other parts of the program
-//! (a credential helper, say) and are none of our business.
+//! Orphans are recognised by process group: a function's processes are in the group of one of our
+//! leaders or in a group that they created; children in our own group were started by other parts
+//! of the program (for example a credential helper) and are left alone.
 
 use std::{
     collections::HashSet,
@@ -22,32 +23,33 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Long enough that a busy server sweeps rarely, short enough that nothing piles up.
+/// Delay (1 s) before a sweep: a busy server sweeps rarely, and orphans do not accumulate.
 const SWEEP_DELAY: Duration = Duration::from_secs(1);
 
-/// For orphans that come from elsewhere: whoever looks around in a pod leaves some too.
+/// Interval (30 s) of sweeps while no function ends: `kubectl exec`, for example, leaves orphans
+/// too.
 const IDLE_SWEEP: Duration = Duration::from_secs(30);
 
-/// Held for reading while a leader is started and noted down, for writing while a sweep looks for
-/// children that are not noted down.
+/// Held for reading while a leader is started and recorded, and for writing while a sweep looks for
+/// children that are not recorded.
 static STARTING: RwLock<()> = RwLock::new(());
 
-/// The leaders that are not reaped yet.
+/// Pids of the leaders that are not reaped yet.
 static LEADERS: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
 
-/// Told whenever a leader was reaped: what it left behind is ours from then on.
+/// Notified when a leader was reaped: its orphans are children of this process from then on.
 static REAPED: Notify = Notify::const_new();
 
-/// Sweeps after functions have ended. Ends when dropped.
+/// A task that sweeps after functions have ended. Stops when dropped.
 #[derive(Debug)]
 pub struct Orphans(JoinHandle<()>);
 
-/// Makes orphaned descendants our children, as they are PID 1's.
+/// Makes orphaned descendants children of this process, as if it were PID 1.
 pub fn become_subreaper() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(getpid())).map_err(io::Error::from)
 }
 
-/// Starts a leader and notes it down, so that no sweep takes it for an orphan.
+/// Starts a leader and records it, so that no sweep takes it for an orphan.
 pub(crate) fn starting<T>(
     start: impl FnOnce() -> io::Result<T>,
     pid: impl FnOnce(&T) -> Pid,
@@ -60,7 +62,7 @@ pub(crate) fn starting<T>(
     Ok(started)
 }
 
-/// Forgets a leader that was reaped.
+/// Removes a leader that was reaped.
 pub(crate) fn forget(leader: Pid) {
     if let Some(leaders) = leaders().as_mut() {
         leaders.remove(&leader.as_raw_pid());
@@ -87,16 +89,16 @@ fn leaders() -> MutexGuard<'static, Option<HashSet<i32>>> {
 // === impl Orphans ===
 
 impl Orphans {
-    /// Starts sweeping. Needs a tokio runtime.
+    /// Starts the task. Needs a tokio runtime.
     ///
-    /// SIGCHLD would tell of every end at once, and interrupt a thread for each.
+    /// It does not use SIGCHLD, which would interrupt a thread for every process that ends.
     #[must_use]
     pub fn watch() -> Self {
         Self(tokio::spawn(async {
             loop {
                 let _ = timeout(IDLE_SWEEP, REAPED.notified()).await;
                 sleep(SWEEP_DELAY).await;
-                // What was killed is reaped the next time, and its own children are ours by then.
+                // A killed orphan is reaped by the next sweep; its own children are ours by then.
                 while sweep() {
                     sleep(SWEEP_DELAY).await;
                 }
@@ -111,8 +113,9 @@ impl Drop for Orphans {
     }
 }
 
-/// Reaps dead orphans and kills living ones whose function is gone. True if there were any: each
-/// may have left orphans in turn.
+/// Reaps dead orphans, and kills living ones whose function has ended.
+///
+/// Returns whether there were any: each may have left orphans in turn.
 fn sweep() -> bool {
     let mut found = false;
     let _gate = STARTING.write().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +127,7 @@ fn sweep() -> bool {
         }
         match getpgid(Some(pid)) {
             Ok(group) if group == own_group => continue,
-            // Its function still runs: the group's end is its end.
+            // The function still runs: this process is killed with its group.
             Ok(group) if leaders.contains(&group.as_raw_pid()) => {}
             _ => {
                 let _ = kill_process(pid, Signal::KILL);
@@ -140,7 +143,7 @@ fn children() -> Vec<Pid> {
     children_by_task().unwrap_or_else(|_| children_by_parent())
 }
 
-/// The kernel's own list, a short read a thread.
+/// Reads the kernel's lists of children, one short file per thread.
 fn children_by_task() -> io::Result<Vec<Pid>> {
     let mut pids = Vec::new();
     for task in fs::read_dir("/proc/self/task")? {
@@ -150,7 +153,7 @@ fn children_by_task() -> io::Result<Vec<Pid>> {
     Ok(pids)
 }
 
-/// For kernels that keep no such list: every process whose parent we are.
+/// Finds all processes whose parent is this one, for kernels without such lists.
 fn children_by_parent() -> Vec<Pid> {
     let own = getpid().as_raw_pid().to_string();
     let Ok(processes) = fs::read_dir("/proc") else {
@@ -161,7 +164,7 @@ fn children_by_parent() -> Vec<Pid> {
             let entry = entry.ok()?;
             let pid = parse_pid(entry.file_name().to_str()?)?;
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-            // `pid (name) state ppid …`; the name may hold spaces and brackets.
+            // `pid (name) state ppid …`; the name may contain spaces and parentheses.
             let parent = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?;
             (parent == own).then_some(pid)
         })
@@ -179,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_of_listing_children_agree() {
+    fn lists_the_same_children_in_both_ways() {
         let mut child = Command::new("/bin/sleep").arg("60").spawn().unwrap();
         let pid = Pid::from_child(&child);
         let listed = (

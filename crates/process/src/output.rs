@@ -1,8 +1,8 @@
-//! Our end of a pipe that a function writes to.
+//! The reading end of a pipe that a function writes to.
 //!
-//! Most functions write little, line by line, and are done. Being woken for every line would take
-//! the core from the very process that is waited for. So at first a pipe tells only that its other
-//! end was closed, and what was written waits in it.
+//! Most functions write little, line by line, and end soon. A wake-up for every line would take the
+//! core from the process that is being waited for. So at first a pipe only reports that its other
+//! end was closed, and the output stays in the pipe.
 
 use std::{
     io,
@@ -21,45 +21,48 @@ use tokio::{
 
 use crate::descriptor::register;
 
-/// A pipe is never urgent, and that it was closed is told whatever one asks for.
+/// Interest in the closing of a pipe only: pipes have no priority data, and closing is always
+/// reported.
 const NOTHING_BUT_THE_END: Interest = Interest::PRIORITY;
 
 const READ_SIZE: usize = 16 << 10;
 
-/// With less room than this, a buffer grows before it is read into. More would have the few bytes
-/// that are left of an output as long as expected copy all of it to a larger place.
+/// Minimum free capacity in bytes; a buffer with less grows before the next read.
+///
+/// A larger value would reallocate and copy an output that is about as long as expected, only for
+/// its last few bytes.
 const LEAST_ROOM: usize = 4 << 10;
 
-/// More than a pipe of the usual size holds.
+/// Number of reads without waiting: together more than a pipe of the default size holds.
 const READS_AT_ONCE: usize = 8;
 
-/// A pipe that does not block, and is not listened to yet.
+/// A non-blocking pipe that is not being read yet.
 pub(crate) struct Output(AsyncFd<OwnedFd>);
 
 /// The state of a pipe whose writer has no input yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
-    /// Bytes are in the pipe.
+    /// The pipe contains bytes.
     Written,
-    /// The pipe is empty and nobody holds its other end.
+    /// The pipe is empty and its other end is closed.
     Closed,
 }
 
 // === impl Output ===
 
 impl Output {
-    /// Needs a tokio runtime.
+    /// Registers a pipe for its closing only. Needs a tokio runtime.
     pub(crate) fn new(pipe: OwnedFd) -> io::Result<Self> {
         register(pipe, NOTHING_BUT_THE_END).map(Self)
     }
 
-    /// Registers for what is written as well, for a process that has no input yet. Needs a tokio
+    /// Registers a pipe for writes as well, for a process that has no input yet. Needs a tokio
     /// runtime.
     pub(crate) fn watched(pipe: OwnedFd) -> io::Result<Self> {
         register(pipe, Interest::READABLE).map(Self)
     }
 
-    /// Ends what [`Self::watched`] began.
+    /// Converts a watched pipe back into one that is registered for its closing only.
     pub(crate) fn unwatched(self) -> io::Result<Self> {
         Self::new(self.0.into_inner())
     }
@@ -67,7 +70,7 @@ impl Output {
     /// Waits until the pipe is written to or closed. Only for a watched pipe.
     pub(crate) fn poll_early(&self, context: &mut Context<'_>) -> Poll<Early> {
         loop {
-            // An error means that the runtime ends.
+            // An error means that the runtime is shutting down.
             let Ok(mut ready) = std::task::ready!(self.0.poll_read_ready(context)) else {
                 return Poll::Pending;
             };
@@ -81,26 +84,27 @@ impl Output {
         }
     }
 
-    /// A buffer for an output of about this length: one allocation instead of a series of growing
-    /// ones.
+    /// Returns a buffer for an output of about this length.
+    ///
+    /// It is allocated at once instead of growing in steps.
     pub(crate) fn buffer(expected: usize) -> Vec<u8> {
         Vec::with_capacity(expected + READ_SIZE)
     }
 
-    /// Waits until nobody holds the other end any more.
+    /// Waits until the other end is closed by all processes that hold it.
     pub(crate) async fn closed(&self) -> io::Result<()> {
         let mut ready = self.0.ready(NOTHING_BUT_THE_END).await?;
         ready.retain_ready();
         Ok(())
     }
 
-    /// Reads to the end, and has every piece that was added to the buffer looked at.
+    /// Reads to the end, and calls `look` after every read that added to the buffer.
     pub(crate) async fn drain<E: From<io::Error>>(
         self,
         buffer: &mut Vec<u8>,
         mut look: impl FnMut(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        // After the end, this is all.
+        // After the process has ended, these reads return everything.
         for _ in 0..READS_AT_ONCE {
             make_room(buffer);
             match read(&self.0, spare_capacity(buffer)) {

@@ -1,4 +1,4 @@
-//! One started process, and its evaluation: feed it, drain it, wait for it.
+//! A started process and its evaluation: writes the input, reads the outputs, waits for the end.
 
 use std::{
     io,
@@ -26,33 +26,38 @@ use crate::{
     scratch::{Scratch, ScratchRoot},
 };
 
-/// How long a pipe may stay open after the process ended, before its group is killed, and again
-/// before we stop listening: a grandchild may hold it.
+/// Time (100 ms) that a pipe may stay open after the process has ended.
+///
+/// A grandchild may hold the pipe. After this time the process group is killed; after the same time
+/// again, reading stops.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// How long a process may take from closing its pipes to its end.
+/// Time (10 ms) granted to a process between closing its pipes and its end.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// A function that runs this long may be one that eats memory, or one that ended and left its pipes
-/// to a grandchild. Telling the kernel whom to end first, and watching for the end apart from the
-/// pipes, is too dear for the many that are done sooner.
+/// Run time (50 ms) after which a function counts as long-running.
+///
+/// Such a function may use much memory, or may have ended and left its pipes to a grandchild. From
+/// then on it is preferred by the OOM killer, and its end is watched independently of its pipes.
+/// Both cost too much for the many functions that end sooner.
 const LONG: Duration = Duration::from_millis(50);
 
-/// A pipe holds this much unless asked to hold more.
+/// Default capacity of a pipe in bytes.
 const PIPE_SIZE: usize = 64 << 10;
 
-/// The most that an unprivileged process may ask for.
+/// Maximum capacity of a pipe in bytes that an unprivileged process may set.
 const MAX_PIPE_SIZE: usize = 1 << 20;
 
-/// A function that gets no more than this will hardly write more than a pipe holds.
+/// Input length in bytes up to which the output is expected to fit into a pipe.
 const SHORT: usize = PIPE_SIZE / 4;
 
-/// For so long nobody listens to what a function writes; one that fills its pipe waits for it.
+/// Time (10 ms) during which outputs are not read; a function that fills its pipe blocks until
+/// then.
 const HUSH: Duration = Duration::from_millis(10);
 
 /// A process that was started and waits for its input.
 pub(crate) struct Process {
-    // Fields are dropped in this order: the process goes before its directory does.
+    // Fields are dropped in this order: the process ends before its directory is removed.
     leader: Leader,
     stdin: OwnedFd,
     stdout: Output,
@@ -60,26 +65,26 @@ pub(crate) struct Process {
     _scratch: Option<Scratch>,
 }
 
-/// A process that was started before its input arrived, and is watched for what it does meanwhile.
+/// A process that was started before its input arrived and is watched for early acts.
 pub(crate) struct Waiting(Process);
 
 /// An act of a process before its input arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EarlyAct {
-    /// It ended.
+    /// The process ended.
     Ended(Exit),
-    /// It wrote something, or closed its standard output and error.
+    /// The process wrote something, or closed its standard output and error.
     Wrote,
 }
 
-/// A process that has its input, or as much of it as its pipe takes.
+/// A process whose input was written, or as much of it as fits into the pipe.
 pub(crate) struct Running {
-    // Dropped in this order, too.
+    // Fields are dropped in this order, as in `Process`.
     leader: Leader,
     unsent: Option<Unsent>,
     stdout: Output,
     stderr: Output,
-    /// An output is about as long as its input.
+    /// Expected length of the output in bytes: about the length of the input.
     expected: usize,
     _scratch: Option<Scratch>,
 }
@@ -89,7 +94,7 @@ struct Unsent {
     rest: Bytes,
 }
 
-/// How much a process may write.
+/// Limits on the output of a process, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) stdout: usize,
@@ -100,11 +105,11 @@ pub(crate) struct Ended {
     pub(crate) stdout: Bytes,
     pub(crate) stderr: Bytes,
     pub(crate) exit: Exit,
-    /// For how long it computed, if it ran for long.
+    /// CPU time, if the process was long-running.
     pub(crate) computed: Option<Duration>,
 }
 
-/// Why a process did not end by itself.
+/// The reason why a process did not end by itself.
 #[derive(Debug)]
 pub(crate) enum Stopped {
     OutputTooLarge,
@@ -153,11 +158,12 @@ impl Process {
         })
     }
 
-    /// Gives it its input.
+    /// Writes the input, or as much of it as fits into the pipe.
     pub(crate) fn feed(self, input: Bytes) -> Running {
         let expected = input.len();
         if expected > PIPE_SIZE {
-            // Fewer wake-ups; refused where the user's share of pipe memory is used up.
+            // Larger pipes mean fewer wake-ups. The system refuses if the user's pipe memory is
+            // used up.
             widen(&self.stdin, expected);
             widen(&self.stdout, expected);
         }
@@ -175,7 +181,7 @@ impl Process {
 // === impl Waiting ===
 
 impl Waiting {
-    /// Starts a process that has to wait for its input.
+    /// Starts a process before its input is available.
     pub(crate) fn start(
         program: &Program,
         scratches: &ScratchRoot,
@@ -185,7 +191,7 @@ impl Waiting {
         Ok(Self(process))
     }
 
-    /// Returns the process for its evaluation.
+    /// Converts into a process that can be given its input.
     pub(crate) fn into_process(self) -> io::Result<Process> {
         let process = self.0;
         Ok(Process {
@@ -195,8 +201,9 @@ impl Waiting {
         })
     }
 
-    /// Waits until the process writes, closes both outputs, or ends. It may end with its pipes open:
-    /// a process that it started may hold them.
+    /// Waits until the process writes, closes both outputs, or ends.
+    ///
+    /// The end is watched separately: a child of the process may still hold its pipes open.
     pub(crate) fn poll_acted(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let outputs = [&self.0.stdout, &self.0.stderr].map(|output| output.poll_early(context));
         let is_written = outputs.contains(&Poll::Ready(output::Early::Written));
@@ -206,18 +213,18 @@ impl Waiting {
         self.0.leader.poll_ended(context)
     }
 
-    /// Whether the process has acted or ended. Nobody is woken by its acts from then on.
+    /// Returns whether the process has acted or ended. Further acts wake no task.
     pub(crate) fn has_acted(&mut self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         // The end may be too recent for the runtime to have seen it.
         self.poll_acted(&mut context).is_ready() || self.0.leader.has_ended()
     }
 
-    /// Ends a process that has acted, and says how it acted.
+    /// Ends a process that has acted, and returns the act.
     pub(crate) async fn dismiss(self) -> EarlyAct {
         let leader = self.0.leader;
         if !leader.has_ended() {
-            // The pipes are closed a moment before the process has ended.
+            // The pipes are closed shortly before the process has ended.
             tokio::time::sleep(MOMENT).await;
         }
         match leader.has_ended() {
@@ -230,7 +237,8 @@ impl Waiting {
 // === impl EarlyAct ===
 
 impl EarlyAct {
-    /// Whether the program did it by itself: one that was killed from outside may be all right.
+    /// Returns whether the program caused the act itself; SIGKILL and SIGTERM may come from
+    /// outside.
     pub(crate) fn is_own(self) -> bool {
         use rustix::process::Signal;
         let from_outside = [Signal::KILL, Signal::TERM].map(Signal::as_raw);
@@ -250,13 +258,13 @@ impl std::fmt::Display for EarlyAct {
 // === impl Running ===
 
 impl Running {
-    /// Waits for the end. Dropping the future ends the process.
+    /// Waits for the end of the process. Dropping the future ends the process.
     pub(crate) async fn complete(
         self,
         bounds: Bounds,
         deadline: Instant,
     ) -> Result<Ended, Stopped> {
-        // Dropped from the last to the first.
+        // Dropped in reverse order, so the scratch directory goes last.
         let Self {
             _scratch,
             mut leader,
@@ -286,7 +294,8 @@ impl Running {
                     done = &mut drained, if !is_drained => {
                         done?;
                         is_drained = true;
-                        // Pipes are closed by the end, nearly always: nothing more to wait for.
+                        // Pipes are nearly always closed by the end of the process: nothing more to
+                        // wait for.
                         if leader.has_ended() {
                             break true;
                         }
@@ -305,8 +314,8 @@ impl Running {
                     }
                 }
             };
-            // All that the process itself wrote is in the pipes by now; what still holds them open
-            // is something it left behind.
+            // Everything that the process itself wrote is in the pipes by now. If they are still
+            // open, a process that it left behind holds them.
             if !is_drained {
                 match timeout(LINGER, &mut drained).await {
                     Ok(done) => done?,
@@ -336,8 +345,10 @@ impl Running {
     }
 }
 
-/// Writes what fits into the pipe, most lists do, without asking whether there is room. A function
-/// may end, or close its standard input, before it has read everything: its own affair.
+/// Writes as much of the input as fits into the pipe, without checking first whether there is room.
+///
+/// Most resource lists fit completely. A function may end or close its standard input before it has
+/// read everything; this is not an error.
 fn write(stdin: OwnedFd, mut input: Bytes) -> Option<Unsent> {
     let written = match rustix::io::write(&stdin, &input) {
         Ok(written) => written,
@@ -358,7 +369,7 @@ async fn send(unsent: Option<Unsent>) {
     }
 }
 
-/// Waits until all has been written, but not for long.
+/// Waits until both outputs are closed, at most [`HUSH`].
 async fn hush(stdout: &Output, stderr: &Output) -> io::Result<()> {
     let ends = async { tokio::try_join!(stdout.closed(), stderr.closed()) };
     match timeout(HUSH, ends).await {
@@ -394,7 +405,7 @@ fn widen(pipe: &impl AsFd, size: usize) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, size);
 }
 
-/// Why a process could not be started.
+/// The reason why a process could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProcessStartError {
     #[error(transparent)]

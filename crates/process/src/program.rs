@@ -1,4 +1,4 @@
-//! What to run, and how a process of it is started.
+//! Programs, and the start of their processes.
 
 use std::{
     borrow::Cow,
@@ -24,33 +24,34 @@ use rustix::{
 
 use crate::orphans;
 
-/// A function's program and what it finds when it starts.
+/// A function's program with its arguments and environment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Program {
-    /// The executable. Always with a slash: nothing is looked up in a `PATH`.
+    /// Path of the executable. Always contains a slash: nothing is looked up in a `PATH`.
     pub path: PathBuf,
-    /// Its arguments.
+    /// Command-line arguments.
     pub args: Vec<OsString>,
-    /// Its whole environment, which many programs share.
+    /// The complete environment, shared among many programs.
     pub env: Arc<[(OsString, OsString)]>,
-    /// What else it finds.
+    /// The surroundings in which processes run.
     pub surroundings: Surroundings,
-    /// Whether processes of it may be started before their input arrives. True unless the function
-    /// acts before it has read its input.
+    /// Whether processes may be started before their input arrives.
+    ///
+    /// True unless the function acts before it has read its input.
     pub standby: bool,
 }
 
-/// Where a function runs.
+/// The place where a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Surroundings {
-    /// Beside us: an empty directory of its own as working directory, `HOME` and `TMPDIR`, and
-    /// resource limits.
+    /// The function runs beside the runner: with an empty scratch directory as working directory,
+    /// `HOME` and `TMPDIR`, and with resource limits.
     Confined,
-    /// In its own image, where everything is as the image says.
+    /// The function runs in its own image, with everything as the image defines it.
     Inherited,
 }
 
-/// A process, and our ends of its pipes, none of which blocks.
+/// A started process and the runner's ends of its pipes, all non-blocking.
 pub(crate) struct Started {
     pub(crate) child: Child,
     pub(crate) stdin: OwnedFd,
@@ -58,7 +59,7 @@ pub(crate) struct Started {
     pub(crate) stderr: OwnedFd,
 }
 
-/// Why a program did not start, in Go's words, which package authors know.
+/// The failure to start a program, worded as in Go, which package authors are used to.
 #[derive(Debug, thiserror::Error)]
 #[error("fork/exec {}: {}", path.display(), in_go(source))]
 pub struct StartError {
@@ -68,7 +69,7 @@ pub struct StartError {
     source: io::Error,
 }
 
-/// A confined function gets no core dumps, a bounded number of files, and cannot fill the disk with one.
+/// Resource limits of a confined function: no core dumps, 4096 open files, 1 GiB per file.
 #[cfg(feature = "confined")]
 const LIMITS: [(Resource, u64); 3] = [
     (Resource::Core, 0),
@@ -79,7 +80,7 @@ const LIMITS: [(Resource, u64); 3] = [
 // === impl Program ===
 
 impl Program {
-    /// A confined program with an empty environment and no arguments.
+    /// Creates a confined program with an empty environment and no arguments.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -91,23 +92,24 @@ impl Program {
         }
     }
 
-    /// The name a metric knows it by: its file's.
+    /// Returns the file name, which metrics use as the program's name.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// Starts a process of it as the leader of its own group.
+    /// Starts a process as the leader of its own group.
     ///
-    /// Nothing here may need code between fork and exec: the standard library then starts it by
-    /// `posix_spawn`, without copying our page tables. Limits are therefore set from outside.
+    /// Nothing here may need code between fork and exec: the standard library then uses
+    /// `posix_spawn`, which does not copy the runner's page tables. Limits are therefore set from
+    /// outside.
     pub(crate) fn start(&self, directory: Option<&Path>) -> Result<Started, StartError> {
         self.spawn(directory)
             .map_err(|source| StartError::new(&self.path, source))
     }
 
     fn spawn(&self, directory: Option<&Path>) -> io::Result<Started> {
-        // Made here and not by the command, whose ends would have to be told not to block by two
-        // more calls each.
+        // Created here and not by `Command`: making its ends non-blocking takes two more calls
+        // each.
         let (their_stdin, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -146,10 +148,10 @@ impl Program {
 // === impl StartError ===
 
 impl StartError {
-    /// Looks for what would keep a file from being started, without starting it.
+    /// Checks whether a file can be started, without starting it.
     ///
     /// # Errors
-    /// When the file is missing, or is none that this user may execute.
+    /// If the file is missing, or this user may not execute it.
     pub fn foresee(path: &Path) -> Result<(), Self> {
         let refused = match access(path, Access::EXEC_OK) {
             Ok(()) if fs::metadata(path).is_ok_and(|found| found.is_dir()) => Errno::ACCESS,
@@ -159,14 +161,14 @@ impl StartError {
         Err(Self::new(path, refused.into()))
     }
 
-    /// Names the file as the caller does.
+    /// Replaces the path in the message by the one that the caller used.
     #[must_use]
     pub fn named(mut self, path: PathBuf) -> Self {
         self.path = path;
         self
     }
 
-    /// The cause in plain words, with what to do where that is known.
+    /// Returns the cause in plain words, with a remedy where one is known.
     #[must_use]
     pub fn explanation(&self) -> &str {
         self.why
@@ -204,17 +206,20 @@ impl StartError {
     }
 }
 
-/// The system's message as Go prints it.
+/// Returns the system's message as Go prints it.
 fn in_go(error: &io::Error) -> String {
     let text = error.to_string();
-    // Behind it is the number, in parentheses.
+    // The message ends with the error number in parentheses.
     let text = text.split('(').next().unwrap_or_default();
     let mut letters = text.trim_end().chars();
     let first = letters.next().into_iter().flat_map(char::to_lowercase);
     first.chain(letters).collect()
 }
 
-/// A process may be gone already, or the system may not let us: neither harms the evaluation.
+/// Sets the resource limits of a process.
+///
+/// Errors are ignored: the process may have ended already, or the system may refuse, and neither
+/// harms the evaluation.
 #[cfg(feature = "confined")]
 fn restrict(pid: Pid) {
     for (resource, maximum) in LIMITS {
@@ -226,7 +231,7 @@ fn restrict(pid: Pid) {
     }
 }
 
-/// If memory runs out, the function goes before its server does.
+/// Makes the OOM killer end the function before its server.
 pub(crate) fn prefer_for_oom(pid: Pid) {
     let _ = fs::write(format!("/proc/{}/oom_score_adj", pid.as_raw_pid()), "1000");
 }

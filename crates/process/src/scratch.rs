@@ -1,8 +1,8 @@
-//! A working directory of its own for each process, empty when it starts.
+//! Scratch directories: an empty working directory for each process.
 //!
-//! Functions hardly ever write there, so a directory that is as it was is used again: making and
-//! removing one is dear on a journalling file system, and so is looking into it every time. One look
-//! at its change time is enough where that is older than the process.
+//! Functions rarely write to it, so an unchanged directory is reused: creating and removing one is
+//! expensive on a journalling file system, and so is listing it every time. Checking its change
+//! time is enough if that is older than the process.
 
 use std::{
     env, fs, io,
@@ -20,62 +20,63 @@ use std::{
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, lstat};
 
-/// The start of every root's name.
+/// Prefix of the name of every root.
 const PREFIX: &str = "krm-functions-";
 
-/// Number of names tried for a root before scratch directories are given up.
+/// Number of names tried for a root before the runner goes without scratch directories.
 const ROOT_ATTEMPTS: usize = 100;
 
 const MODE: u32 = 0o700;
 
-/// The file system's clock stands still for up to this long: within it, a change leaves no trace in
-/// the change time.
+/// Maximum step (20 ms) of the file system's clock: a change within it may not alter the change
+/// time.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
-/// Makes scratch directories; the last user removes them all. There are none where the file system
-/// is read-only: functions then run without.
+/// A factory of scratch directories; its last user removes them all.
+///
+/// On a read-only file system there are none, and functions run without.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScratchRoot(Arc<Root>);
 
 #[derive(Debug, Default)]
 struct Root {
-    /// Known once the first directory is wanted.
+    /// The root, created with the first directory; `None` if it cannot be created.
     path: OnceLock<Option<Held>>,
     unused: Mutex<Vec<Unused>>,
 }
 
-/// A root directory that this process holds by a lock: one that nobody holds is abandoned.
+/// A root directory locked by this process; a root without a lock is abandoned.
 #[derive(Debug)]
 struct Held {
     path: PathBuf,
     _lock: OwnedFd,
 }
 
-/// A directory that was empty when it was last changed.
+/// A directory to reuse, and its change time when it was last seen empty.
 #[derive(Debug)]
 struct Unused {
     path: PathBuf,
     changed: Option<SystemTime>,
 }
 
-/// One process's directory.
+/// The directory of one process.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
     root: Arc<Root>,
-    /// Its change time while it is empty, if a later change is bound to differ from that.
+    /// Change time of the empty directory, if every later change is certain to alter it.
     empty: Option<SystemTime>,
 }
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// The roots of this process.
+/// Paths of the roots of this process.
 static ROOTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 // === impl ScratchRoot ===
 
 impl ScratchRoot {
-    /// An empty directory for one process, unless the disk is full or there can be none.
+    /// Returns an empty directory for one process, or `None` if it cannot be created.
     pub(crate) fn scratch(&self) -> Option<Scratch> {
         let held = self
             .0
@@ -165,7 +166,7 @@ fn is_as_made(path: &Path, found: &fs::Metadata) -> bool {
     plain && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Removes every root of this process, also those in use.
+/// Removes all roots of this process, including those in use.
 pub(crate) fn remove_all() {
     for root in roots().iter() {
         let _ = fs::remove_dir_all(root);
@@ -201,11 +202,11 @@ fn next() -> u64 {
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Makes a root and holds it.
+/// Creates a root and locks it.
 ///
-/// A name may be taken: containers that share the directory may have the same pid. And a new root is
-/// abandoned until it is held, so that another process may be about to remove it. Both times the
-/// next name is tried.
+/// The name may be taken, because containers that share the directory may have the same pid. And
+/// until a new root is locked it counts as abandoned, so another process may be removing it. In
+/// both cases the next name is tried.
 fn fresh(parent: &Path) -> io::Result<Held> {
     for _ in 0..ROOT_ATTEMPTS {
         let path = parent.join(format!("{PREFIX}{}-{}", std::process::id(), next()));
@@ -220,12 +221,13 @@ fn fresh(parent: &Path) -> io::Result<Held> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes the roots that nobody holds. The lock tells them from roots in use, also where the other
-/// process is in another PID namespace.
+/// Removes the roots that no process holds.
+///
+/// The lock distinguishes them from roots in use, even of a process in another PID namespace.
 fn remove_abandoned_in(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_root = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        // Held until it is removed, so that the process that has just made it cannot use it.
+        // Locked until it is removed, so that a process that has just created it cannot use it.
         if is_root && let Ok(_lock) = hold(&entry.path()) {
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -256,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_directory_that_is_as_it_was_is_used_again() {
+    fn reuses_only_an_unchanged_directory() {
         let root = ScratchRoot::default();
         let first = root.scratch().unwrap();
         let path = first.path().to_owned();
@@ -275,18 +277,19 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_was_looked_into_long_ago_is_known_by_its_change_time() {
+    fn recognises_an_old_empty_directory_by_its_change_time() {
         let root = ScratchRoot::default();
         let path = root.scratch().unwrap().path().to_owned();
         let old = SystemTime::now() - Duration::from_secs(60);
         let age = |changed| root.0.unused.lock().unwrap()[0].changed = changed;
-        // As if it had been empty for a minute: nobody need look into it.
+        // As if it had been empty for a minute: it need not be listed.
         let changed = change_time(&fs::symlink_metadata(&path).unwrap());
         age(Some(old));
         assert_eq!(root.scratch().unwrap().empty, Some(old));
-        // Its change time is another now, so it was looked into, and is known by the new one.
+        // The change time was different, so the directory was listed and its new change time
+        // recorded.
         assert_eq!(root.0.unused.lock().unwrap()[0].changed, changed);
-        // One that changed just now may change again without a trace.
+        // A directory that changed just now may change again without altering its change time.
         age(Some(SystemTime::now()));
         assert_eq!(root.scratch().unwrap().empty, None);
         age(Some(old));
@@ -316,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_is_never_removed_while_it_is_made() {
+    fn never_removes_a_root_while_it_is_created() {
         let parent = tempfile::tempdir().unwrap();
         let is_done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -351,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_user_removes_them_all() {
+    fn removes_all_directories_with_the_last_user() {
         let root = ScratchRoot::default();
         let scratch = root.scratch().unwrap();
         let parent = scratch.path().parent().unwrap().to_owned();

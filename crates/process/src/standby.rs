@@ -1,12 +1,12 @@
-//! Processes started before their request arrives.
+//! Standbys: processes started before their request arrives.
 //!
-//! A KRM function reads its input to the end before it acts, so its process can be started, load
-//! and initialise while nobody waits. Each process still serves exactly one evaluation. A function
-//! that was used lately keeps some ready; an idle one keeps none.
+//! A KRM function reads its input to the end before it acts, so its process can start, load and
+//! initialise while no caller waits. Each process still serves exactly one evaluation. A recently
+//! used function keeps some standbys ready; an idle function keeps none.
 //!
-//! Waiting processes are watched. A program whose process ends or writes before its input arrived
-//! gets no standby until its binary is replaced: it would act again and again without a request. An
-//! end by SIGKILL or SIGTERM may come from outside, so it suspends the program only if the next
+//! Standbys are watched. A program whose process ends or writes before its input arrives gets no
+//! standby until its binary is replaced: it would act again and again without a request. An end by
+//! SIGKILL or SIGTERM may have an outside cause, so it suspends the program only if the next
 //! process ends in the same way.
 
 use std::{
@@ -25,16 +25,16 @@ use crate::{
     process::{EarlyAct, Process, Waiting},
 };
 
-/// An older one is replaced: what it read when it started may have changed.
+/// Age (60 s) at which a standby is replaced: files that it read at its start may have changed.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// A function that was not used for this long is idle.
+/// Time (300 s) without evaluations after which a function is idle.
 const IDLE_AFTER: Duration = Duration::from_secs(300);
 
-/// The standby processes of one program.
+/// The standbys of one program.
 #[derive(Clone, Debug)]
 pub struct StandbyStatus {
-    /// The program.
+    /// The program of the standbys.
     pub program: Arc<Program>,
     /// Number of processes that wait for a request.
     pub ready: usize,
@@ -43,7 +43,7 @@ pub struct StandbyStatus {
     pub suspended: Option<String>,
 }
 
-/// The processes that wait for a request.
+/// The standbys of an engine.
 pub(crate) struct Standby {
     state: Mutex<State>,
     per_function: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Standby {
 
 struct State {
     functions: HashMap<Arc<Program>, Kept>,
-    /// Wakes the task that polls [`Standby::poll_acted`].
+    /// Waker of the task that polls [`Standby::poll_acted`].
     watcher: Waker,
 }
 
@@ -60,13 +60,14 @@ struct Kept {
     /// Number of processes being started, or being dismissed after an early act.
     pending: usize,
     last_used: Instant,
-    /// Time at which a process was ended by SIGKILL or SIGTERM, if no later one lived until its
-    /// input arrived or until it was [`MAX_AGE`] old.
+    /// Time at which a process was ended by SIGKILL or SIGTERM.
+    ///
+    /// Reset when a later process lives until its input arrives or until it is [`MAX_AGE`] old.
     killed: Option<Instant>,
     suspended: Option<Suspended>,
 }
 
-/// Why a program gets no standby, and which file that was seen of.
+/// The early act for which a program gets no standby, and the binary that did it.
 struct Suspended {
     act: EarlyAct,
     binary: Option<Binary>,
@@ -84,7 +85,7 @@ pub(crate) struct Acted {
     ready: Ready,
 }
 
-/// Which file the process was started from: a replaced binary makes its standbys stale.
+/// Identity of the file a process was started from: a replaced binary makes its standbys stale.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Binary {
     device: u64,
@@ -92,7 +93,7 @@ struct Binary {
     modified: Option<SystemTime>,
 }
 
-/// Leave to start one more process for a function.
+/// A reservation to start one more standby of a program.
 pub(crate) struct Opening<'a> {
     standby: &'a Standby,
     program: &'a Arc<Program>,
@@ -102,7 +103,8 @@ pub(crate) struct Opening<'a> {
 // === impl Standby ===
 
 impl Standby {
-    /// Keeps up to this many ready for each function; none if 0.
+    /// Creates an empty set that keeps up to `per_function` standbys for each function; 0 turns it
+    /// off.
     pub(crate) fn new(per_function: usize) -> Self {
         let state = State {
             functions: HashMap::new(),
@@ -114,17 +116,17 @@ impl Standby {
         }
     }
 
-    /// Whether any program may have standbys.
+    /// Returns whether any program may have standbys.
     pub(crate) fn is_on(&self) -> bool {
         self.per_function > 0
     }
 
-    /// Whether this program may have standbys.
+    /// Returns whether this program may have standbys.
     pub(crate) fn is_on_for(&self, program: &Program) -> bool {
         self.is_on() && program.standby
     }
 
-    /// Returns a process that waits, if one is fit.
+    /// Returns a standby that has not acted and is neither old nor of a replaced binary.
     pub(crate) fn take(&self, program: &Arc<Program>) -> Option<Process> {
         if !self.is_on_for(program) {
             return None;
@@ -132,7 +134,7 @@ impl Standby {
         let binary = Binary::of(&program.path);
         let now = Instant::now();
         loop {
-            // Each is dropped outside the lock.
+            // A stale process is dropped outside the lock.
             let ready = {
                 let mut state = self.lock();
                 let State { functions, watcher } = &mut *state;
@@ -149,7 +151,8 @@ impl Standby {
                     kept.killed = None;
                 }
                 if kept.ready.last_mut()?.process.has_acted() {
-                    // It stays for the watcher, and the others may have acted as well.
+                    // It stays in the list for the watcher; the other processes may have acted as
+                    // well.
                     watcher.wake_by_ref();
                     return None;
                 }
@@ -162,24 +165,24 @@ impl Standby {
         }
     }
 
-    /// Ends the standbys of all programs but those to keep, and forgets why they were suspended.
+    /// Ends the standbys of all programs but those to keep, and removes their suspensions.
     pub(crate) fn retain(&self, mut keep: impl FnMut(&Program) -> bool) {
         let mut state = self.lock();
         let ended = state.functions.extract_if(|program, _| !keep(program));
         let ended: Vec<_> = ended.collect();
         drop(state);
-        // Their processes are ended outside the lock.
+        // The processes are ended outside the lock.
         drop(ended);
     }
 
-    /// Whether one more should be started.
+    /// Returns whether one more standby should be started.
     pub(crate) fn wants(&self, program: &Arc<Program>) -> bool {
         let state = self.lock();
         let kept = state.functions.get(program);
         kept.is_some_and(|kept| kept.has_room(self.per_function))
     }
 
-    /// Leave to start one more, unless enough are ready or starting.
+    /// Reserves the start of one more standby, unless enough are ready or starting.
     pub(crate) fn opening<'a>(&'a self, program: &'a Arc<Program>) -> Option<Opening<'a>> {
         let mut state = self.lock();
         let kept = state.functions.get_mut(program)?;
@@ -195,7 +198,7 @@ impl Standby {
         })
     }
 
-    /// Drops what is old or no longer used; returns the functions that want a new one.
+    /// Ends old standbys and those of idle functions; returns the programs that need a new one.
     pub(crate) fn sweep(&self) -> Vec<Arc<Program>> {
         let now = Instant::now();
         let (mut unfit, mut wanting) = (Vec::new(), Vec::new());
@@ -215,7 +218,7 @@ impl Standby {
         wanting
     }
 
-    /// Waits until waiting processes have acted, and returns them. One task at a time polls this.
+    /// Waits until standbys have acted, and returns them. Only one task may poll this at a time.
     pub(crate) fn poll_acted(&self, context: &mut Context<'_>) -> Poll<Vec<Acted>> {
         let mut state = self.lock();
         let State { functions, watcher } = &mut *state;
@@ -265,7 +268,7 @@ impl Standby {
         );
     }
 
-    /// The standbys of each program in use, and the programs that get none.
+    /// Returns the standbys of each program in use, and the programs that get none.
     pub(crate) fn status(&self) -> Vec<StandbyStatus> {
         let state = self.lock();
         let functions = state.functions.iter();
@@ -278,7 +281,7 @@ impl Standby {
             .collect()
     }
 
-    /// Whether there is anything to sweep.
+    /// Returns whether there is nothing to sweep.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().functions.is_empty()
     }
@@ -291,7 +294,7 @@ impl Standby {
 // === impl Opening ===
 
 impl Opening<'_> {
-    /// Keeps a process that was started, and has it watched.
+    /// Keeps a started process as a standby, and has it watched.
     pub(crate) fn fill(self, process: Waiting) {
         let mut ready = Ready {
             process,
@@ -301,7 +304,8 @@ impl Opening<'_> {
         let mut state = self.standby.lock();
         let State { functions, watcher } = &mut *state;
         if let Some(kept) = functions.get_mut(self.program) {
-            // The watcher's waker is left here, so that the watcher need not run to leave it.
+            // Registers the watcher's waker directly, so that the watcher task need not run to do
+            // so.
             if ready
                 .process
                 .poll_acted(&mut Context::from_waker(watcher))

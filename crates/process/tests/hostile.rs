@@ -1,5 +1,5 @@
-//! Functions that misbehave: each gets its error in bounded time, and leaves no process, zombie or
-//! descriptor behind.
+//! Functions that misbehave: each yields its result in bounded time, and leaves no process, zombie
+//! or descriptor behind.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ fn input(size: usize) -> Bytes {
     Bytes::from(vec![b'x'; size])
 }
 
-/// Runs one script over an input and hands its end to a check.
+/// Runs one script over an input and passes the result to a check.
 fn evaluate(
     script: &str,
     input: Bytes,
@@ -35,7 +35,7 @@ fn evaluate(
 }
 
 #[test]
-fn what_goes_in_comes_out_whatever_its_size() {
+fn passes_input_of_any_size_through() {
     for size in [0, 1, 4096, 65_536, 65_537, 1 << 20] {
         evaluate("cat", input(size), 10, |end| {
             let end = end.unwrap();
@@ -46,7 +46,7 @@ fn what_goes_in_comes_out_whatever_its_size() {
 }
 
 #[test]
-fn one_that_makes_much_of_little_is_heard_out() {
+fn collects_outputs_much_longer_than_the_input() {
     let script = "cat >&2; head -c 500000 /dev/zero >&2; head -c 500000 /dev/zero; echo end";
     evaluate(script, input(10), 10, |end| {
         let end = end.unwrap();
@@ -56,7 +56,7 @@ fn one_that_makes_much_of_little_is_heard_out() {
 }
 
 #[test]
-fn one_that_never_reads_its_input_ends_as_it_likes() {
+fn returns_the_exit_code_of_a_process_that_closes_stdin() {
     evaluate(
         "echo done; exec 0</dev/null; exit 3",
         input(900_000),
@@ -69,7 +69,7 @@ fn one_that_never_reads_its_input_ends_as_it_likes() {
 }
 
 #[test]
-fn one_that_sleeps_on_its_input_is_stopped_at_the_deadline() {
+fn stops_a_process_that_never_reads_its_input_at_the_deadline() {
     evaluate("echo waiting >&2; sleep 600", input(900_000), 1, |end| {
         let Err(RunError::DeadlineExceeded {
             running, stderr, ..
@@ -83,14 +83,14 @@ fn one_that_sleeps_on_its_input_is_stopped_at_the_deadline() {
 }
 
 #[test]
-fn one_that_exits_before_reading_is_not_waited_for() {
+fn accepts_a_process_that_exits_before_reading_its_input() {
     evaluate("exit 0", input(900_000), 10, |end| {
         assert!(end.unwrap().exit.success());
     });
 }
 
 #[test]
-fn one_that_closes_its_output_early_is_waited_for() {
+fn waits_for_a_process_that_closes_stdout_early() {
     evaluate(
         "echo early; exec 1>&-; exec 2>&-; cat >/dev/null; exit 7",
         input(900_000),
@@ -106,7 +106,7 @@ fn one_that_closes_its_output_early_is_waited_for() {
 }
 
 #[test]
-fn a_gigabyte_of_output_is_cut_off_at_the_limit() {
+fn rejects_a_gigabyte_of_output_at_the_limit() {
     evaluate("head -c 1000000000 /dev/zero", input(10), 20, |end| {
         assert!(
             matches!(end, Err(RunError::OutputTooLarge { limit: 1_048_576 })),
@@ -116,7 +116,7 @@ fn a_gigabyte_of_output_is_cut_off_at_the_limit() {
 }
 
 #[test]
-fn of_a_gigabyte_of_log_the_ends_are_kept() {
+fn keeps_both_ends_of_a_gigabyte_of_log() {
     let script = "echo first >&2; head -c 1000000000 /dev/zero >&2; echo last >&2; echo ok";
     evaluate(script, input(10), 60, |end| {
         let end = end.unwrap();
@@ -127,14 +127,14 @@ fn of_a_gigabyte_of_log_the_ends_are_kept() {
 }
 
 #[test]
-fn a_grandchild_that_holds_the_pipes_does_not_hold_the_answer() {
+fn returns_although_a_grandchild_holds_the_pipes() {
     evaluate("echo answer; sleep 600 & exit 0", input(10), 10, |end| {
         assert_eq!(&end.unwrap().stdout[..], b"answer\n");
     });
 }
 
 #[test]
-fn a_grandchild_that_left_the_group_does_not_hold_the_answer_either() {
+fn returns_although_a_grandchild_outside_the_group_holds_the_pipes() {
     evaluate(
         "echo answer; setsid sleep 600 & exit 0",
         input(10),
@@ -146,7 +146,7 @@ fn a_grandchild_that_left_the_group_does_not_hold_the_answer_either() {
 }
 
 #[test]
-fn a_daemon_that_left_group_and_pipes_is_swept_away() {
+fn kills_a_daemon_that_left_group_and_pipes() {
     let script = "setsid sh -c 'exec </dev/null >/dev/null 2>&1; sleep 600' & exit 0";
     evaluate(script, input(10), 10, |end| {
         assert!(end.unwrap().exit.success());
@@ -154,7 +154,7 @@ fn a_daemon_that_left_group_and_pipes_is_swept_away() {
 }
 
 #[test]
-fn ignoring_signals_does_not_help() {
+fn kills_a_process_that_ignores_signals() {
     evaluate(
         "trap '' TERM INT HUP; while :; do sleep 1; done",
         input(10),
@@ -169,7 +169,7 @@ fn ignoring_signals_does_not_help() {
 }
 
 #[test]
-fn a_swarm_of_children_dies_with_its_function() {
+fn kills_all_children_of_a_function() {
     let script = "i=0; while [ $i -lt 200 ]; do sleep 600 & i=$((i+1)); done; wait";
     evaluate(script, input(10), 2, |end| {
         assert!(
@@ -180,14 +180,14 @@ fn a_swarm_of_children_dies_with_its_function() {
 }
 
 #[test]
-fn death_by_signal_is_told_as_such() {
+fn reports_the_signal_that_killed_a_process() {
     evaluate("kill -SEGV $$", input(900_000), 10, |end| {
         assert_eq!(end.unwrap().exit, Exit::Signal(11));
     });
 }
 
 #[test]
-fn one_that_is_dropped_leaves_nothing() {
+fn leaves_nothing_behind_when_a_run_is_dropped() {
     over(&options(), async |engine: Engine| {
         let program = sh("sleep 600 & sleep 600");
         let run = engine.run(&program, input(900_000), in_seconds(60));
@@ -197,7 +197,7 @@ fn one_that_is_dropped_leaves_nothing() {
 }
 
 #[test]
-fn what_cannot_start_says_why() {
+fn explains_why_a_program_cannot_start() {
     over(&options(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str, content: &str, mode: u32| {
@@ -238,7 +238,7 @@ fn what_cannot_start_says_why() {
 }
 
 #[test]
-fn a_confined_function_finds_an_empty_place_and_limits() {
+fn gives_a_confined_function_an_empty_directory_and_limits() {
     evaluate(
         "ls -A; [ \"$PWD\" = \"$HOME\" ] && ulimit -c && echo x >file && cat file",
         input(10),
@@ -251,7 +251,7 @@ fn a_confined_function_finds_an_empty_place_and_limits() {
 }
 
 #[test]
-fn a_new_engine_removes_the_directories_of_a_runner_that_was_killed() {
+fn removes_the_directories_of_a_runner_that_was_killed() {
     let abandoned = tempfile::Builder::new()
         .prefix("krm-functions-")
         .tempdir()

@@ -26,7 +26,7 @@ fn with_standby() -> EngineOptions {
     }
 }
 
-/// The processes of a marked script. The dead have no command line.
+/// Returns the processes of a marked script. Zombies are not found: they have no command line.
 fn pids(mark: &str) -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -53,9 +53,9 @@ fn running(mark: &str) -> usize {
 }
 
 #[test]
-fn the_next_process_waits_before_its_request_comes() {
+fn starts_the_next_process_before_its_request() {
     over(&with_standby(), async |engine: Engine| {
-        // Each process tells its pid when it starts, and once more when it is fed.
+        // Each process writes its pid after it has read its input.
         let program = sh("mark=standby-ready; cat >/dev/null; echo $$");
         let first = engine
             .run(&program, Bytes::new(), in_seconds(10))
@@ -75,7 +75,7 @@ fn the_next_process_waits_before_its_request_comes() {
 }
 
 #[test]
-fn a_standby_that_died_is_passed_over() {
+fn skips_a_standby_that_died() {
     over(&with_standby(), async |engine: Engine| {
         let program = sh("mark=standby-dies; cat >/dev/null; echo lived");
         engine
@@ -95,7 +95,7 @@ fn a_standby_that_died_is_passed_over() {
     });
 }
 
-/// A script that notes each of its starts in a file, and then does something without any input.
+/// Installs a script that records each start in a file, and then acts without reading any input.
 fn early(directory: &Path, then: &str) -> PathBuf {
     let path = directory.join("function");
     let starts = directory.join("starts");
@@ -144,7 +144,7 @@ async fn run(engine: &Engine, program: &Arc<Program>) -> Completed {
     "echo log >&2; exec cat >/dev/null",
     "wrote output before its input arrived"
 )]
-fn a_program_that_acts_before_its_input_gets_no_standby(#[case] then: &str, #[case] says: &str) {
+fn suspends_a_program_that_acts_before_its_input(#[case] then: &str, #[case] says: &str) {
     over(&with_standby(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
         let program = Arc::new(Program::new(early(directory.path(), then)));
@@ -160,7 +160,7 @@ fn a_program_that_acts_before_its_input_gets_no_standby(#[case] then: &str, #[ca
 }
 
 #[test]
-fn a_replaced_binary_gets_standby_again() {
+fn ends_a_suspension_when_the_binary_is_replaced() {
     over(&with_standby(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
         let path = early(directory.path(), "exit 0");
@@ -200,7 +200,7 @@ fn suspends_a_program_whose_standbys_are_killed_twice_in_a_row() {
 }
 
 #[test]
-fn kills_are_not_in_a_row_if_a_standby_was_used_between_them() {
+fn does_not_suspend_a_program_if_a_standby_was_used_between_two_kills() {
     over(&with_standby(), async |engine: Engine| {
         let program = sh("mark=standby-row; cat >/dev/null");
         for _ in 0..2 {
@@ -219,7 +219,7 @@ fn notices_at_once_that_a_standby_ended_whose_child_holds_its_pipes() {
         let directory = tempfile::tempdir().unwrap();
         let program = Arc::new(Program::new(early(directory.path(), "sleep 600 & exit 3")));
         run(&engine, &program).await;
-        // The periodic sweep comes 5 s after the engine's start.
+        // The first periodic sweep is 5 s after the engine's start.
         let limit = std::time::Instant::now() + std::time::Duration::from_secs(3);
         eventually("the early end is noticed", || suspended(&engine).is_some()).await;
         assert!(std::time::Instant::now() < limit, "noticed by the sweep");
@@ -230,7 +230,7 @@ fn notices_at_once_that_a_standby_ended_whose_child_holds_its_pipes() {
 }
 
 #[test]
-fn a_program_whose_standby_is_off_is_never_started_ahead() {
+fn never_starts_a_program_ahead_if_its_standby_is_off() {
     over(&with_standby(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
         let path = early(directory.path(), "cat >/dev/null");
@@ -247,7 +247,7 @@ fn a_program_whose_standby_is_off_is_never_started_ahead() {
 }
 
 #[test]
-fn calls_without_standby_leave_the_standbys_of_another_image_alone() {
+fn keeps_standbys_of_an_image_when_another_runs_the_program_without() {
     over(&with_standby(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
         let path = early(directory.path(), "cat >/dev/null");
@@ -291,7 +291,7 @@ fn ends_the_standbys_of_programs_that_are_not_retained() {
 }
 
 #[test]
-fn a_replaced_binary_is_used_by_the_next_evaluation() {
+fn uses_a_replaced_binary_for_the_next_evaluation() {
     over(&with_standby(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("function");
@@ -321,10 +321,10 @@ fn a_replaced_binary_is_used_by_the_next_evaluation() {
 }
 
 #[test]
-fn more_evaluations_than_places_wait_their_turn() {
+fn runs_no_more_processes_at_once_than_configured() {
     over(&options(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
-        // Fails if a third runs beside two others.
+        // Fails if a third process runs beside two others.
         let script = format!(
             "cat >/dev/null; cd {}; mkdir a 2>/dev/null && {{ sleep 0.02; rmdir a; exit 0; }}; \
              mkdir b 2>/dev/null && {{ sleep 0.02; rmdir b; exit 0; }}; exit 1",
@@ -346,7 +346,7 @@ fn more_evaluations_than_places_wait_their_turn() {
 }
 
 #[test]
-fn a_program_that_computes_for_long_has_a_core_to_itself() {
+fn gives_a_program_that_computes_for_long_a_core_to_itself() {
     let options = EngineOptions {
         parallel: 0,
         ..options()
@@ -385,7 +385,7 @@ fn a_program_that_computes_for_long_has_a_core_to_itself() {
 }
 
 #[test]
-fn one_whose_time_is_up_in_the_queue_says_so() {
+fn reports_a_deadline_that_passes_in_the_queue() {
     let options = EngineOptions {
         parallel: 1,
         ..options()
@@ -414,7 +414,7 @@ fn one_whose_time_is_up_in_the_queue_says_so() {
 }
 
 #[test]
-fn hanging_functions_do_not_keep_the_others_out() {
+fn runs_quick_functions_beside_hanging_ones() {
     over(&options(), async |engine: Engine| {
         let hanging: Vec<_> = (0..2)
             .map(|_| {

@@ -1,6 +1,6 @@
-//! Evaluation errors as gRPC statuses with `google.rpc.ErrorInfo` details, both ways.
+//! Conversion between evaluation errors and gRPC statuses with `google.rpc.ErrorInfo` details.
 //!
-//! Encoding and decoding are inverse for what this project sends, so an error that a wrapper
+//! Encoding and decoding are inverse for statuses sent by this project, so an error that a wrapper
 //! reports keeps its code, text and details on its way through the runner.
 
 mod fit;
@@ -14,13 +14,15 @@ use tonic_types::{ErrorDetails, StatusExt};
 /// The `domain` of every `ErrorInfo` this project sends.
 pub const DOMAIN: &str = "fn.kpt.dev";
 
-/// What our own clients call themselves, having made room for [`HEADER_ROOM`] bytes of headers.
+/// Prefix of the user agent of this project's clients, which accept [`HEADER_ROOM`] bytes of
+/// headers.
 pub const OWN_AGENT: &str = "krm-function-runner/";
 
-/// What a client must take to be told as much as Go's clients are.
+/// Header size in bytes (512 KiB) that this project's clients accept, so that they receive errors
+/// as long as those for Go clients.
 pub const HEADER_ROOM: u32 = 512 << 10;
 
-/// The gRPC code a client sees for a reason.
+/// Returns the gRPC code of a reason.
 #[must_use]
 pub fn code(reason: Reason) -> Code {
     match reason {
@@ -40,15 +42,17 @@ pub fn code(reason: Reason) -> Code {
     }
 }
 
-/// The status to send for an error to a client we know nothing of. Of long texts the middle is cut
-/// out.
+/// Returns the status of an error for an unknown client.
+///
+/// The middle of long texts is cut out.
 #[must_use]
 pub fn encode(error: &EvaluationError) -> Status {
     encode_for(error, "")
 }
 
-/// The status to send for an error to a client that calls itself so: the longer the headers it
-/// takes, the more is said.
+/// Returns the status of an error for a client with this user agent.
+///
+/// Long texts are cut to the header size that the client accepts.
 #[must_use]
 pub fn encode_for(error: &EvaluationError, user_agent: &str) -> Status {
     fit::fit(error, fit::room(user_agent), whole)
@@ -63,8 +67,10 @@ fn whole(error: &EvaluationError) -> Status {
     Status::with_error_details(code(error.reason()), error.message(), details)
 }
 
-/// The error a status carries. Statuses of other origin (transport failures, foreign servers) are
-/// given the reason nearest to their code.
+/// Returns the error that a status carries.
+///
+/// A status of other origin (transport failure, foreign server) gets the reason nearest to its
+/// code.
 #[must_use]
 pub fn decode(status: &Status) -> EvaluationError {
     let details = status.get_error_details();

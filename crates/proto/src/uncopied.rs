@@ -1,11 +1,12 @@
-//! Messages sent as they lie in memory.
+//! gRPC messages that are sent without copying the resource list.
 //!
-//! tonic copies a message into one buffer before it sends it: for a resource list of megabytes a
-//! second copy resident, and the time to make it. Here the list itself is a piece of the body,
-//! between pieces of a few bytes that make a message of it.
+//! tonic copies a message into one buffer before it sends it. For a resource list of several
+//! megabytes, that is a second resident copy and the time to make it. Here the list itself is one
+//! piece of the body, between pieces of a few bytes that complete the encoded message.
 //!
-//! A sender puts an [`Uncopied`] into the extensions of a request or an answer whose message is
-//! empty; whoever holds the HTTP message then [takes](Uncopied::take_from) it out as the body.
+//! A sender puts an [`Uncopied`] into the extensions of a request or response whose message is
+//! empty. The layer that handles the HTTP message [takes](Uncopied::take_from) it out and uses it
+//! as the body.
 
 use std::{
     collections::VecDeque,
@@ -22,29 +23,33 @@ use tonic::{Request, codegen::Service};
 
 use crate::evaluator::{EvaluateFunctionRequest, EvaluateFunctionResponse};
 
-/// Shorter fields are copied: pieces cost more than that.
+/// Length in bytes from which a field is not copied (64 KiB).
+///
+/// For shorter fields, a separate piece costs more than the copy.
 const WORTH_IT: usize = 64 << 10;
 
-/// gRPC's own prefix: a byte that says "not compressed", and the length in four.
+/// Length in bytes of the gRPC message prefix: the compression flag (1) and the message length (4).
 const PREFIX: usize = 5;
 
-/// A message in pieces.
+/// A gRPC message as a body of several pieces.
 #[derive(Clone, Debug)]
 pub struct Uncopied {
     pieces: VecDeque<Bytes>,
-    /// What a server ends a good answer with.
+    /// Trailers of a successful response (`grpc-status: 0`); none for a request.
     trailers: Option<HeaderMap>,
 }
 
-/// A client's channel that sends uncopied requests.
+/// A client channel that sends the [`Uncopied`] of a request as its body.
 #[derive(Clone, Debug)]
 pub struct Uncopying<S>(pub S);
 
 // === impl Uncopied ===
 
 impl Uncopied {
-    /// A request, for a client whose channel is [`Uncopying`]. A short one gains too: its body says
-    /// with its last piece that it ends there; tonic says so afterwards, and the server wakes up for it.
+    /// Returns a request for a client whose channel is [`Uncopying`].
+    ///
+    /// Short requests benefit too: the last piece of this body also ends the stream. tonic ends the
+    /// stream in a separate frame, for which the server wakes up once more.
     #[must_use]
     pub fn request(message: EvaluateFunctionRequest) -> Request<EvaluateFunctionRequest> {
         let mut request = Request::new(EvaluateFunctionRequest::default());
@@ -65,7 +70,11 @@ impl Uncopied {
         }
     }
 
-    /// An answer; given back if it is not worth it, or longer than the limit.
+    /// Returns a response in pieces.
+    ///
+    /// # Errors
+    /// Returns the message itself if its resource list is shorter than 64 KiB, or if the encoded
+    /// message is longer than `limit` bytes.
     pub fn response(
         message: EvaluateFunctionResponse,
         limit: usize,
@@ -82,7 +91,7 @@ impl Uncopied {
         })
     }
 
-    /// The body that goes in place of the empty message's, if a sender wants that.
+    /// Removes and returns the body that replaces that of the empty message, if a sender set one.
     #[must_use]
     pub fn take_from(extensions: &mut Extensions) -> Option<tonic::body::Body> {
         extensions.remove::<Self>().map(tonic::body::Body::new)
@@ -133,7 +142,7 @@ impl<S: Service<http::Request<tonic::body::Body>>> Service<http::Request<tonic::
     }
 }
 
-/// A message whose fields are these, numbered from 1, as gRPC sends it.
+/// Encodes a message with these fields, numbered from 1, including the gRPC prefix.
 fn pieces(fields: &[Bytes]) -> VecDeque<Bytes> {
     let numbered = || (1..).zip(fields).filter(|(_, field)| !field.is_empty());
     let length: usize = numbered()
@@ -176,7 +185,7 @@ mod tests {
         Bytes::from(vec![b'x'; WORTH_IT])
     }
 
-    /// As tonic would have sent it.
+    /// Returns the bytes that tonic would send.
     fn copied(message: &impl Message) -> Vec<u8> {
         let mut bytes = vec![0];
         bytes.put_u32(u32::try_from(message.encoded_len()).unwrap());
@@ -211,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_itself_is_on_its_way() {
+    fn sends_the_resource_list_without_a_copy() {
         let list = list();
         let message = EvaluateFunctionResponse {
             resource_list: list.clone(),
@@ -227,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_request_is_one_piece_and_its_end() {
+    fn ends_the_stream_with_the_only_piece_of_a_short_request() {
         let message = EvaluateFunctionRequest {
             resource_list: Bytes::from_static(b"items: []"),
             image: "example.com/a:v1".to_owned(),

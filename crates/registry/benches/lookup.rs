@@ -1,4 +1,4 @@
-//! What a warm lookup costs: it must stay under a microsecond, for every evaluation makes one.
+//! Cost of a cached lookup, which must stay below 1 µs because every evaluation makes one.
 
 use std::{hint::black_box, time::Instant};
 
@@ -32,7 +32,8 @@ fn lookup(criterion: &mut Criterion) {
     });
     let mut ask = |name: &str, tag: Option<&TagConstraint>| {
         criterion.bench_function(name, |bencher| {
-            // Inside one task, as a request is: entering the runtime costs as much as the lookup.
+            // Measured inside one task, like a request: entering the runtime costs as much as the
+            // lookup.
             bencher.iter_custom(|rounds| {
                 runtime.block_on(async {
                     let start = Instant::now();

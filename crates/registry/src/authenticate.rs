@@ -1,4 +1,4 @@
-//! Answers a registry's challenges, and keeps the answers as long as they are good.
+//! Answers authentication challenges of registries, and caches accepted authorizations.
 
 use std::{
     sync::Arc,
@@ -27,28 +27,28 @@ pub(crate) use token::TokenRequest;
 const HELD_AT_MOST: u64 = 1_000;
 const LONGEST_HELD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Who we are, as one request says it. Not printable: it holds secrets.
+/// The authorization of a request. Not printable: it contains secrets.
 pub(crate) enum Authorization {
     Basic { user: String, password: String },
     Bearer(String),
 }
 
-/// An authorization that was accepted before, or is about to be tried.
+/// An authorization that was accepted before, or is to be tried.
 pub(crate) struct Held {
     authorization: Authorization,
-    /// Where the credentials came from, for people.
+    /// Description of the source of the credentials, for people.
     pub(crate) source: String,
     expires: Option<Instant>,
     stamp: Stamp,
 }
 
-/// What a registry's challenge comes to.
+/// The response to an authentication challenge.
 pub(crate) enum Answer {
-    /// Try with this.
+    /// The request is to be repeated with this authorization.
     Ready(Arc<Held>),
-    /// Ask the token server first.
+    /// A token must be requested from the token server first.
     Token(Box<TokenRequest>),
-    /// There is nothing to answer with.
+    /// There are no credentials that fit the challenge.
     Nothing { source: String },
 }
 
@@ -88,15 +88,16 @@ impl Authenticator {
         }
     }
 
-    /// What was accepted for this repository before, if it still is good: tokens expire, and
-    /// credentials go when their file changes.
+    /// Returns the authorization that was last accepted for this repository, if it is still valid.
+    ///
+    /// Tokens expire, and credentials become invalid when their file changes.
     pub(crate) async fn held(&self, target: &Target<'_>) -> Option<Arc<Held>> {
         let held = self.held.get(&key(target)).await?;
         let expired = held.expires.is_some_and(|at| at <= Instant::now());
         (!expired && held.stamp == self.keychain(target.image).stamp()).then_some(held)
     }
 
-    /// Keeps an authorization for the next request.
+    /// Caches an authorization for the next request.
     pub(crate) async fn keep(&self, target: &Target<'_>, held: &Arc<Held>) {
         self.held.insert(key(target), Arc::clone(held)).await;
     }
@@ -106,8 +107,10 @@ impl Authenticator {
         self.held.invalidate(&key(target)).await;
     }
 
-    /// Finds out what the challenges of a 401 come to. Bearer goes before basic: who offers both
-    /// wants the password sent to the token server only.
+    /// Returns the response to the challenges of a 401.
+    ///
+    /// Bearer has priority over basic: a registry that offers both expects the password to be sent
+    /// to the token server only.
     pub(crate) async fn answer(
         &self,
         target: &Target<'_>,
@@ -167,8 +170,10 @@ fn key(target: &Target<'_>) -> (String, String) {
     )
 }
 
-/// A little earlier than the server says, so that a token does not expire on its way; and no later
-/// than a clock can be moved, whatever the server says.
+/// Returns the time until which a token is used.
+///
+/// This is 10 % before it expires, so that it does not expire in transit, and at most
+/// [`LONGEST_HELD`] from now: the server's value could overflow an `Instant`.
 fn expiry(lifetime: Duration) -> Instant {
     Instant::now() + lifetime.min(LONGEST_HELD).mul_f64(0.9)
 }

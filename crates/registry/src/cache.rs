@@ -1,8 +1,8 @@
-//! Remembers answers: one question at a time per key, good answers until they may have changed,
-//! failures for a moment.
+//! A cache of lookups: one lookup at a time per key, results until they may have changed, failures
+//! for a short time.
 //!
-//! An answer that may have changed is still given, and checked behind the caller's back, so that
-//! only the first to ask ever waits for a registry.
+//! A result that may have changed is still returned, and checked in the background, so that only
+//! the first caller waits for a registry.
 
 use std::{
     hash::Hash,
@@ -25,11 +25,12 @@ mod front;
 
 use front::Front;
 
-/// How soon a check that found the registry out of reach is repeated, at most.
+/// Maximum delay (30 s) before a check is repeated that failed because the registry was
+/// unreachable.
 const CHECK_AGAIN: Duration = Duration::from_secs(30);
 
 pub(crate) struct Lookups<K, V> {
-    /// Good answers only: failures expire behind.
+    /// Successful results only; failures expire in `entries`.
     front: Arc<Front<K, Arc<Entry<V>>>>,
     entries: Cache<K, Arc<Entry<V>>>,
     ttl: Duration,
@@ -39,12 +40,12 @@ pub(crate) struct Lookups<K, V> {
 
 struct Entry<V> {
     outcome: Result<V, RegistryError>,
-    /// When to check, in milliseconds of the cache's clock.
+    /// Time of the next check, in milliseconds of the cache's clock.
     check_at: AtomicU64,
     being_checked: AtomicBool,
 }
 
-/// Forgets failures after a moment.
+/// Expiry of failures after a fixed time; results do not expire.
 struct FailuresExpire(Duration);
 
 // === impl Lookups ===
@@ -73,10 +74,10 @@ where
         }
     }
 
-    /// The answer for a key: remembered, or found by `load`, which is given what was known before
-    /// where that only needs a check. What may never change is `fixed`.
+    /// Returns the result for a key, from the cache or by calling `load`.
     ///
-    /// A lookup goes on when its caller stops waiting: the next one to ask will want it.
+    /// `load` gets the known result if that only needs a check. A `fixed` result never changes and
+    /// is never checked. A lookup continues when its caller stops waiting, for the next caller.
     pub(crate) async fn get<F, L>(
         &self,
         key: &K,
@@ -155,13 +156,13 @@ where
                     entry.check_at.store(later(ttl), Ordering::Relaxed);
                 }
                 Ok(found) => {
-                    // A reader may put the old entry back in front behind our back; it is due for
-                    // a check, which ends here again.
+                    // A concurrent reader may put the old entry back into `front`. It is due for a
+                    // check, which ends here again.
                     let found = Arc::new(Entry::new(Ok(found), later(ttl)));
                     entries.insert(key.clone(), Arc::clone(&found)).await;
                     front.put(key, found);
                 }
-                // Better what was true a while ago than nothing.
+                // An outdated result is better than none.
                 Err(error) if error.is_temporary() => {
                     metrics.error(&error);
                     tracing::warn!(%error, "cannot check an image, keeping what is known of it");
@@ -223,7 +224,7 @@ impl<K, V> Expiry<K, Arc<Entry<V>>> for FailuresExpire {
     }
 }
 
-/// How long a caller waits, and for what.
+/// The deadline of a caller, and the image that it waits for.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait<'a> {
     image: &'a ImageReference,
@@ -242,7 +243,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// None if the deadline came first. The task goes on either way.
+    /// Waits for a task; returns `None` if the deadline passes first. The task continues in any
+    /// case.
     async fn for_task<T>(self, task: tokio::task::JoinHandle<T>) -> Option<T> {
         let joined = match self.deadline {
             Some(deadline) => tokio::time::timeout_at(deadline.into(), task).await.ok()?,
@@ -252,7 +254,7 @@ impl<'a> Wait<'a> {
             Ok(value) => Some(value),
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // Only a runtime that is going down cancels it.
+                // Only a runtime that is shutting down cancels the task.
                 Err(_) => None,
             },
         }

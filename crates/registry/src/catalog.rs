@@ -2,7 +2,7 @@
 
 use runner_core::ImageReference;
 
-/// Catalogs whose images anybody can pull: a private registry's credentials are not for them.
+/// Catalogs whose images anybody can pull; credentials of a private registry are not used for them.
 const PUBLIC: [&str; 2] = ["gcr.io/kpt-fn/", "ghcr.io/kptdev/krm-functions-catalog/"];
 
 /// Returns whether an image belongs to a public catalog.
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_catalogs_are_public_and_nothing_beside_them() {
+    fn recognises_only_images_of_the_public_catalogs() {
         for (image, public) in [
             ("gcr.io/kpt-fn/set-labels:v1", true),
             ("ghcr.io/kptdev/krm-functions-catalog/set-labels:v1", true),

@@ -1,6 +1,6 @@
 //! Finds the credentials for an image in docker's and podman's files.
 //!
-//! Secrets live here and in the authenticator only: no type that holds one can be printed.
+//! Secrets are held only here and in the authenticator: no type that holds one can be printed.
 
 use std::{
     env,
@@ -17,34 +17,35 @@ mod file;
 
 use file::{Place, place};
 
-/// A helper that asks a cloud for a token takes a second; one that waits for a person never ends.
+/// Timeout of a credential helper (10 s): one that calls a cloud API takes about a second, and one
+/// that prompts a person never ends.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
 const HUB_IN_STORES: &str = "https://index.docker.io/v1/";
 
-/// Docker config files, looked through in order.
+/// Docker config files, searched in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keychain {
     files: Vec<PathBuf>,
 }
 
-/// What was found for an image.
+/// The result of a search for the credentials of an image.
 pub(crate) struct Found {
     pub(crate) credential: Option<DockerCredential>,
-    /// Where it was found, or where nothing was, for people.
+    /// Description of the place where credentials were found, or why none were, for people.
     pub(crate) source: String,
 }
 
-/// Which version of the files an answer came from.
+/// The versions of all files at the time of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp(Vec<Option<Version>>);
 
-/// Device, inode, time in seconds and nanoseconds, size.
+/// Device, inode, modification time in seconds and nanoseconds, size.
 type Version = (u64, u64, i64, i64, u64);
 
 // === impl Keychain ===
 
 impl Keychain {
-    /// One file.
+    /// Creates a keychain of one file.
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -52,13 +53,13 @@ impl Keychain {
         }
     }
 
-    /// No file: everything is asked for without credentials.
+    /// Creates a keychain without files: all requests are anonymous.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// Where docker and podman keep credentials, as their variables say.
+    /// Creates a keychain of docker's and podman's files, following their environment variables.
     #[must_use]
     pub fn from_environment() -> Self {
         Self::from_variables(|name| env::var_os(name).filter(|value| !value.is_empty()))
@@ -78,7 +79,7 @@ impl Keychain {
         }
     }
 
-    /// Changes when a file does: mounted secrets get another inode.
+    /// Returns a stamp that changes with any file: a mounted secret gets another inode.
     pub(crate) fn stamp(&self) -> Stamp {
         let stamp = |path: &PathBuf| {
             let file = fs::metadata(path).ok()?;
@@ -93,8 +94,10 @@ impl Keychain {
         Stamp(self.files.iter().map(stamp).collect())
     }
 
-    /// Looks for the credentials of a repository. A file or helper that fails is named, not fatal:
-    /// the image may be public.
+    /// Searches for the credentials of a repository.
+    ///
+    /// A file or helper that fails is named in the source, but is not an error: the image may be
+    /// public.
     pub(crate) async fn find(&self, host: &str, repository: &str) -> Found {
         let keychain = self.clone();
         let (host, repository) = (host.to_owned(), repository.to_owned());
@@ -180,7 +183,7 @@ fn search_file(path: &Path, host: &str, repository: &str) -> Result<Option<Found
             source,
         })),
         Err(CredentialRetrievalError::NoCredentialConfigured) => Ok(None),
-        // What a helper prints is not repeated: it may hold part of a secret.
+        // The output of a helper is not repeated: it may contain part of a secret.
         Err(CredentialRetrievalError::HelperFailure { stdout, .. })
             if stdout.contains("credentials not found") =>
         {

@@ -1,4 +1,4 @@
-//! Where an image's registry is reached: hosts, mirrors, and who may speak plain HTTP.
+//! Endpoints of an image's registry: hosts, mirrors, and permission to use plain HTTP.
 
 use std::{collections::HashSet, net::IpAddr, str::FromStr};
 
@@ -6,10 +6,10 @@ use reqwest::Url;
 use runner_core::ImageReference;
 
 const DOCKER_HUB: &str = "docker.io";
-/// Docker Hub's images are named by one host and served by another.
+/// API host of Docker Hub, which differs from the host in image names.
 const DOCKER_HUB_API: &str = "registry-1.docker.io";
 
-/// A registry that is asked before the one an image names: `host=mirror[/prefix]`.
+/// A registry to try before the one that an image names: `host=mirror[/prefix]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirror {
     host: String,
@@ -17,7 +17,7 @@ pub struct Mirror {
     prefix: String,
 }
 
-/// A mirror that is not written as `host=mirror[/prefix]`.
+/// The error of a mirror that is not written as `host=mirror[/prefix]`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed registry mirror {text:?}: {why}")]
 pub struct BadMirror {
@@ -28,7 +28,7 @@ pub struct BadMirror {
 /// A host that serves an image, and the image's repository there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    /// As credentials know it.
+    /// Host name as written in images and credentials.
     pub(crate) name: String,
     pub(crate) repository: String,
     host: String,
@@ -36,7 +36,7 @@ pub(crate) struct Endpoint {
     pub(crate) loopback: bool,
 }
 
-/// The ways to every registry.
+/// The configuration of mirrors and insecure registries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Endpoints {
     mirrors: Vec<Mirror>,
@@ -69,7 +69,7 @@ impl FromStr for Mirror {
         if host.is_empty() || mirror.is_empty() {
             return Err(bad("neither host nor mirror may be empty"));
         }
-        // The parser of images knows what a host and a path look like.
+        // The image parser validates the host and the path.
         let probe = if prefix.is_empty() {
             "x".to_owned()
         } else {
@@ -99,7 +99,7 @@ impl Endpoints {
         }
     }
 
-    /// Where to ask for an image before the registry it names, in order.
+    /// Returns the mirrors to try for an image before the registry that it names, in order.
     pub(crate) fn mirrors(&self, image: &ImageReference) -> impl Iterator<Item = Endpoint> {
         self.mirrors
             .iter()
@@ -110,12 +110,12 @@ impl Endpoints {
             })
     }
 
-    /// The registry an image names.
+    /// Returns the registry that an image names.
     pub(crate) fn origin(&self, image: &ImageReference) -> Endpoint {
         self.at(image.registry(), image.repository().to_owned())
     }
 
-    /// Whether credentials and content may go there unencrypted.
+    /// Returns whether credentials and content may be sent to a URL unencrypted.
     pub(crate) fn allow_plain_http(&self, url: &Url) -> bool {
         let Some(host) = url.host_str() else {
             return false;
@@ -126,7 +126,7 @@ impl Endpoints {
             || with_port.is_some_and(|host| self.insecure.contains(&host))
     }
 
-    /// Whether an address is on this machine.
+    /// Returns whether an address is on this machine.
     pub(crate) fn is_loopback(&self, url: &Url) -> bool {
         url.host_str().is_some_and(is_loopback)
     }
@@ -153,12 +153,12 @@ impl Endpoints {
 // === impl Endpoint ===
 
 impl Endpoint {
-    /// The address of something in the repository, such as `manifests/v1`.
+    /// Returns the URL of a path in the repository, such as `manifests/v1`.
     pub(crate) fn url(&self, scheme: &str, rest: &str) -> String {
         format!("{scheme}://{}/v2/{}/{rest}", self.host, self.repository)
     }
 
-    /// What is asked for when a registry does not say: the right to pull, or to push as well.
+    /// Returns the scope to request if the registry does not name one: pull, or pull and push.
     pub(crate) fn scope(&self, push: bool) -> String {
         let actions = if push { "pull,push" } else { "pull" };
         format!("repository:{}:{actions}", self.repository)
@@ -201,12 +201,12 @@ mod tests {
     #[case("ghcr.io/a/b:v1", "https://ghcr.io/v2/a/b/tags/list")]
     #[case("busybox", "https://registry-1.docker.io/v2/library/busybox/tags/list")]
     #[case("[::1]:5000/x", "https://[::1]:5000/v2/x/tags/list")]
-    fn an_image_is_asked_for_at_the_registry_it_names(#[case] image: &str, #[case] url: &str) {
+    fn uses_the_registry_that_an_image_names(#[case] image: &str, #[case] url: &str) {
         assert_eq!(urls(&Endpoints::default(), image), [url]);
     }
 
     #[test]
-    fn mirrors_come_first_and_in_order() {
+    fn tries_mirrors_first_and_in_order() {
         let mirrors = [
             "docker.io=mirror.example.com/hub",
             "docker.io=second.example.com:5000",
@@ -235,7 +235,7 @@ mod tests {
     #[case("port.example.com/x", false)]
     #[case("127.0.0.1.example.com/x", false)]
     #[case("ghcr.io/x", false)]
-    fn plain_http_is_for_loopback_and_named_hosts(#[case] image: &str, #[case] allowed: bool) {
+    fn allows_plain_http_for_loopback_and_named_hosts(#[case] image: &str, #[case] allowed: bool) {
         let insecure = ["plain.example.com", "port.example.com:5000"].map(str::to_owned);
         let endpoints = Endpoints::new(Vec::new(), insecure);
         assert_eq!(
@@ -251,7 +251,7 @@ mod tests {
     #[case("docker.io=http://mirror.example.com", "leave http:// out")]
     #[case("docker.io=mirror", "with a dot or a port")]
     #[case("docker.io=mirror.example.com/UP", "not a host with an optional path")]
-    fn a_malformed_mirror_says_what_is_wrong(#[case] text: &str, #[case] says: &str) {
+    fn explains_a_malformed_mirror(#[case] text: &str, #[case] says: &str) {
         let error = text.parse::<Mirror>().unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }

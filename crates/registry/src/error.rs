@@ -1,4 +1,4 @@
-//! What can go wrong between the runner and a registry, and what a client is told of it.
+//! Errors of registry lookups, and their mapping to errors of evaluations.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use runner_core::{EvaluationError, Reason};
 
 use crate::Platform;
 
-/// Why nothing is known of an image. Cheap to clone: callers that asked together share one.
+/// The reason why an image lookup failed. Cloned for all callers that share a lookup.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     /// The registry answered that it has no such image.
     #[error("image {image} was not found in registry {registry}{}", quoted(said))]
     NotFound {
-        /// What was asked for.
+        /// The requested image reference.
         image: String,
-        /// Who was asked.
+        /// Host of the registry.
         registry: String,
-        /// What the registry said.
+        /// Error text of the registry's answer.
         said: String,
     },
     /// None of the image's tags satisfies the constraint.
@@ -24,74 +24,75 @@ pub enum RegistryError {
     NoTag {
         /// The image without a tag.
         image: String,
-        /// The constraint.
+        /// The requested constraint.
         constraint: String,
-        /// How many tags there are.
+        /// Number of tags of the image.
         tags: usize,
-        /// The highest version among them.
+        /// The highest version among the tags.
         highest: Option<String>,
     },
-    /// The image is not made for the platform.
+    /// The image is not available for the platform.
     #[error("image {image} is not made for {platform}, only for {}", available.join(", "))]
     NoPlatform {
-        /// What was asked for.
+        /// The requested image reference.
         image: String,
-        /// What it should run on.
+        /// The platform that functions run on.
         platform: Platform,
-        /// What it can run on.
+        /// The platforms that the image is available for.
         available: Vec<String>,
     },
-    /// The image does not say what to run.
+    /// The image does not define a program to run.
     #[error("image {image} has neither entrypoint nor command: there is nothing to run")]
     NoEntrypoint {
-        /// What was asked for.
+        /// The requested image reference.
         image: String,
     },
-    /// The image is no container image, or a part of it is larger than any real one's.
+    /// The image is not a container image, or a part of it exceeds the size limit.
     #[error("image {image} cannot be used: {why}")]
     Unusable {
-        /// What was asked for.
+        /// The requested image reference.
         image: String,
-        /// What is wrong with it.
+        /// The problem with the image.
         why: String,
     },
-    /// The registry refuses the credentials, or wants some where there are none.
+    /// The registry rejects the credentials, or requires some and none were found.
     #[error(
         "registry {registry} refused access to {image}{}; tried with {credentials}",
         quoted(said)
     )]
     Refused {
-        /// What was asked for.
+        /// The requested image reference.
         image: String,
-        /// Who refused.
+        /// Host of the registry.
         registry: String,
-        /// What the registry said.
+        /// Error text of the registry's answer.
         said: String,
-        /// Where the credentials came from; never the credentials themselves.
+        /// Description of the source of the credentials; never the credentials themselves.
         credentials: String,
     },
-    /// The registry does not answer, or not sensibly.
+    /// The registry does not answer, or its answer is invalid.
     #[error("registry {registry} cannot be reached for {image}: {why}")]
     Unreachable {
-        /// What was asked for.
+        /// The requested image reference.
         image: String,
-        /// Who was asked.
+        /// Host of the registry.
         registry: String,
-        /// What happened.
+        /// The failure of the last attempt.
         why: String,
-        /// When the registry wants to be asked again.
+        /// Delay that the registry requests before the next attempt.
         retry_after: Option<Duration>,
     },
-    /// The caller's deadline passed first. The lookup goes on for those who ask next.
+    /// The caller's deadline passed before the lookup ended. The lookup continues for later
+    /// callers.
     #[error(
         "deadline exceeded after {waited:?} of waiting for registry {registry} to tell about {image}"
     )]
     DeadlineExceeded {
-        /// What was asked for.
+        /// The requested image reference.
         image: String,
-        /// Who was asked.
+        /// Host of the registry.
         registry: String,
-        /// How long the caller waited here.
+        /// Time that the caller waited for the lookup.
         waited: Duration,
     },
 }
@@ -99,7 +100,7 @@ pub enum RegistryError {
 // === impl RegistryError ===
 
 impl RegistryError {
-    /// A short name for metrics.
+    /// Returns a short name for metrics.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -114,7 +115,7 @@ impl RegistryError {
         }
     }
 
-    /// What a client can act on.
+    /// Returns the typed cause that clients receive.
     #[must_use]
     pub fn reason(&self) -> Reason {
         match self {
@@ -128,7 +129,7 @@ impl RegistryError {
         }
     }
 
-    /// Whether what was known before is still the best there is.
+    /// Returns whether earlier metadata of the image stays valid in spite of this error.
     pub(crate) fn is_temporary(&self) -> bool {
         matches!(
             self,
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_learns_the_reason_and_when_to_come_back() {
+    fn reports_reason_and_retry_delay_to_the_client() {
         let error: EvaluationError = RegistryError::Unreachable {
             image: "ghcr.io/x/fn:v1".to_owned(),
             registry: "ghcr.io".to_owned(),
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_tag_says_what_there_is() {
+    fn reports_the_available_tags_if_none_matches() {
         let error = |tags, highest: Option<&str>| {
             RegistryError::NoTag {
                 image: "ghcr.io/x/fn".to_owned(),

@@ -1,4 +1,4 @@
-//! One question to a registry: authorization, retries, limits and time.
+//! Sends a request to a registry, with authorization, retries, size limits and timeouts.
 
 use std::{
     collections::HashMap,
@@ -29,45 +29,45 @@ pub(crate) use target::Target;
 
 const TOKEN_LIMIT: usize = 1 << 20;
 
-/// A question.
+/// A request to a registry.
 pub(crate) struct Ask<'a> {
-    /// What it is called in metrics.
+    /// Name of the operation in metrics.
     pub(crate) operation: &'static str,
     pub(crate) method: Method,
     pub(crate) place: Place<'a>,
     pub(crate) headers: Vec<(HeaderName, String)>,
     pub(crate) body: Option<Bytes>,
-    /// The largest answer that is read.
+    /// Maximum size of the answer in bytes.
     pub(crate) limit: usize,
 }
 
-/// Where the question goes.
+/// The resource that a request is for.
 #[derive(Clone)]
 pub(crate) enum Place<'a> {
-    /// Something in the repository, such as `manifests/v1`.
+    /// A path within the repository, such as `manifests/v1`.
     Repository(&'a str),
-    /// An address the registry itself gave.
+    /// An address that the registry returned.
     Address(Url),
 }
 
-/// An answer that is worth reading: found, unchanged, not there, or wrongly asked.
+/// An answer with a meaningful status: found, unchanged, not found, or a bad request.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) address: Url,
-    /// Whose credentials it took, for people.
+    /// Description of the credentials that were used, for people.
     pub(crate) credentials: String,
 }
 
-/// Why an attempt failed.
+/// The reason why an attempt failed.
 pub(crate) enum Trouble {
-    /// Another attempt may succeed, after a while if the server said so.
+    /// Another attempt may succeed, after the delay if the server requested one.
     Again {
         why: String,
         after: Option<Duration>,
     },
-    /// None will.
+    /// Another attempt cannot succeed.
     Final(RegistryError),
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Exchange {
     endpoints: Arc<Endpoints>,
     metrics: Metrics,
     request_timeout: Duration,
-    /// Hosts that may do without TLS, and were found to.
+    /// Whether each host that may be used without TLS was last reached without TLS.
     without_tls: Mutex<HashMap<String, bool>>,
 }
 
@@ -102,7 +102,7 @@ impl Exchange {
         }
     }
 
-    /// Asks until there is an answer, the attempts are used up or the time is.
+    /// Sends a request until there is an answer or the attempts or the time are used up.
     pub(crate) async fn send(
         &self,
         target: &Target<'_>,
@@ -133,7 +133,7 @@ impl Exchange {
         Err(target.unreachable("it was never asked".to_owned(), None))
     }
 
-    /// Asks with what was accepted before; answers one challenge if that is not enough.
+    /// Sends a request with the last accepted authorization; if refused, answers one challenge.
     async fn authorised(&self, target: &Target<'_>, ask: &Ask<'_>) -> Result<Answer, Trouble> {
         let held = self.authenticator.held(target).await;
         let first = self.once(target, ask, held.as_deref()).await?;
@@ -173,7 +173,7 @@ impl Exchange {
                     .map_err(Failed::trouble);
             }
         };
-        // A host that may do without TLS is asked with it first, and again after any failure.
+        // A host that may be used without TLS is tried with TLS first, and again after any failure.
         if !self.goes_without_tls(endpoint) {
             match self
                 .at(target, ask, held, &endpoint.url("https", rest))
@@ -243,7 +243,7 @@ impl Exchange {
         }
     }
 
-    /// Sends one request and reads what comes back, in time and within the limit.
+    /// Sends one request and reads the response, within the time and size limits.
     async fn perform(
         &self,
         target: &Target<'_>,
@@ -292,7 +292,7 @@ impl Exchange {
     }
 }
 
-/// A failed request, and whether the other side seems to have no TLS.
+/// A failed request, and whether the server seems to have no TLS.
 struct Failed {
     no_tls: bool,
     trouble: Trouble,
@@ -305,7 +305,7 @@ impl Failed {
         self.trouble
     }
 
-    /// Says which server failed, where it is not the registry itself.
+    /// Adds the name of a server that is not the registry itself.
     fn of(self, server: &str) -> Self {
         let trouble = match self.trouble {
             Trouble::Again { why, after } => Trouble::Again {

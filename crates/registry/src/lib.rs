@@ -1,16 +1,17 @@
-//! What the runner must know of an image before it runs it: digest, platform, entrypoint.
+//! Looks up the metadata that the runner needs before it runs an image: digest, platform,
+//! entrypoint.
 //!
 //! ```text
 //! inspect ─→ cache ─miss→ resolve ─→ exchange ─┬→ authenticate ─→ credentials
 //!                                              └→ transport (TLS, proxies, redirects)
 //! ```
 //!
-//! Nothing here knows pods, runtimes or gRPC.
+//! This crate does not depend on pods, runtimes or gRPC.
 //!
-//! The protocol is spoken by a small client of our own: `oci-client` reads manifests, configs and
-//! tag lists into memory however large they are, sends no conditional requests, does not retry or
-//! heed `Retry-After`, and knows no mirrors. Its readers would also refuse an image over a field
-//! that the runner never looks at.
+//! The small protocol client is our own: `oci-client` reads manifests, configs and tag lists of any
+//! size into memory, sends no conditional requests, neither retries nor honours `Retry-After`, and
+//! has no support for mirrors. Its parsers would also reject an image because of a field that the
+//! runner does not use.
 
 mod authenticate;
 mod cache;

@@ -1,6 +1,6 @@
-//! The documents of an image, as far as the runner asks for them.
+//! The documents of an image, as far as the runner uses them.
 //!
-//! Only what is needed is read: an image that breaks the specification elsewhere still runs.
+//! Unused fields are not parsed: an image that violates the specification elsewhere still runs.
 
 use runner_core::Digest;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256, Sha512};
 
 use crate::Platform;
 
-/// Everything that may stand behind a tag.
+/// Media types that a tag may refer to.
 pub(crate) const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -17,16 +17,16 @@ pub(crate) const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
 const CONFIGS: [&str; 3] = [
     "application/vnd.oci.image.config.v1+json",
     "application/vnd.docker.container.image.v1+json",
-    // What some tools of Docker's early days wrote.
+    // Written by some early Docker tools.
     "application/octet-stream",
 ];
 
-/// What a tag or digest points at.
+/// The document that a tag or digest refers to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Manifest {
-    /// The same image for several platforms.
+    /// The document lists images for several platforms.
     Index(Vec<Descriptor>),
-    /// One image, by the digest of its config.
+    /// The document describes one image by the digest of its config.
     Image { config: Digest },
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Descriptor {
     pub(crate) platform: Option<Platform>,
 }
 
-/// How an image's program is started.
+/// The part of an image's config that defines how its program is started.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Config {
     pub(crate) platform: Option<Platform>,
@@ -81,7 +81,7 @@ struct ConfigSection {
     env: Option<Vec<String>>,
 }
 
-/// Docker has always taken a single string for a list of one.
+/// A list of strings; Docker has always accepted a single string as a list of one.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Words {
@@ -121,11 +121,12 @@ impl Manifest {
     }
 }
 
-/// The entry of an index that runs best on a platform.
+/// Returns the entry of an index that fits a platform best.
 pub(crate) fn choose<'a>(entries: &'a [Descriptor], platform: &Platform) -> Option<&'a Descriptor> {
     entries
         .iter()
-        // Of equals the first is taken, as others do; `max_by_key` would take the last.
+        // Of equal entries the first is chosen, as in other tools; `max_by_key` would choose the
+        // last.
         .rev()
         .filter_map(|entry| Some((platform.fit(entry.platform.as_ref()?)?, entry)))
         .max_by_key(|(fit, _)| *fit)
@@ -151,7 +152,8 @@ impl Config {
     }
 }
 
-/// As a container runtime does: the command follows the entrypoint, or stands in for it.
+/// Combines entrypoint and command as container runtimes do: the command follows, or replaces a
+/// missing entrypoint.
 fn combine(entrypoint: Option<Words>, cmd: Option<Words>) -> Vec<String> {
     let words = |words: Option<Words>| match words {
         Some(Words::One(word)) => vec![word],
@@ -159,7 +161,7 @@ fn combine(entrypoint: Option<Words>, cmd: Option<Words>) -> Vec<String> {
         None => Vec::new(),
     };
     let mut entrypoint = words(entrypoint);
-    // How an entrypoint is taken away from the image one builds on.
+    // An empty string removes the entrypoint of a base image.
     if entrypoint == [""] {
         entrypoint.clear();
     }
@@ -167,7 +169,7 @@ fn combine(entrypoint: Option<Words>, cmd: Option<Words>) -> Vec<String> {
     entrypoint
 }
 
-/// The digest of content, by the algorithm of another.
+/// Computes the digest of content with the algorithm of another digest.
 pub(crate) fn digest_like(other: &Digest, content: &[u8]) -> Digest {
     if other.as_str().starts_with("sha512:") {
         of_hash("sha512", &Sha512::digest(content))
@@ -212,7 +214,7 @@ mod tests {
     #[case(r#""Entrypoint":[""],"Cmd":["sh"]"#, &["sh"])]
     #[case(r#""Entrypoint":"/fn","Cmd":"a""#, &["/fn", "a"])]
     #[case("", &[])]
-    fn entrypoint_and_command_are_combined_as_a_runtime_would(
+    fn combines_entrypoint_and_command_as_container_runtimes_do(
         #[case] section: &str,
         #[case] expected: &[&str],
     ) {
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_config_without_a_section_is_read() {
+    fn parses_a_config_without_a_section() {
         assert_eq!(Config::parse(b"{}").unwrap(), Config::default());
         assert_eq!(
             Config::parse(br#"{"config":null}"#).unwrap(),
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_fit_is_chosen_and_the_first_of_equals() {
+    fn chooses_the_best_fit_and_the_first_of_equals() {
         let entries = [
             entry('1', "unknown/unknown"),
             entry('2', "windows/amd64"),
@@ -264,13 +266,13 @@ mod tests {
         r#"{"config":{"mediaType":"application/vnd.cncf.helm.config.v1+json","digest":"x"}}"#,
         "it is no container image"
     )]
-    fn what_is_no_image_is_refused(#[case] body: &str, #[case] says: &str) {
+    fn rejects_a_document_that_is_not_an_image(#[case] body: &str, #[case] says: &str) {
         let error = Manifest::parse(body.as_bytes()).unwrap_err();
         assert!(error.contains(says), "{error}");
     }
 
     #[test]
-    fn digests_are_made_by_the_algorithm_that_was_asked_for() {
+    fn computes_digests_with_the_given_algorithm() {
         assert_eq!(digest_like(&Digest::parse(SHA).unwrap(), b""), sha256(b""));
         let sha512 = Digest::parse(&format!("sha512:{}", "0".repeat(128))).unwrap();
         assert!(

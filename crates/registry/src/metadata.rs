@@ -1,27 +1,28 @@
-//! What is known of an image.
+//! The metadata of an image.
 
 use runner_core::{Digest, ImageReference};
 
 use crate::Platform;
 
-/// What is known of an image.
+/// The metadata of an image that the runner uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageMetadata {
-    /// The image pinned to what its tag points at, `name:tag@digest`: what was inspected is what
-    /// runs, on whatever architecture.
+    /// The image pinned to the digest its tag points at, `name:tag@digest`.
+    ///
+    /// The inspected image is therefore the one that runs, on every architecture.
     pub reference: ImageReference,
-    /// The digest of what the tag points at: of the index, where there is one.
+    /// Digest that the tag points at: that of the index, if there is one.
     pub digest: Digest,
-    /// What the inspected image is made for.
+    /// Platform of the inspected image.
     pub platform: Platform,
     /// The program and its arguments, entrypoint and command combined; never empty.
     pub entrypoint: Vec<String>,
-    /// Where the program starts; the root where empty.
+    /// Working directory of the program; if empty, the root directory.
     pub working_dir: String,
-    /// Whom it runs as; root where empty.
+    /// User that runs the program; if empty, root.
     pub user: String,
-    /// `NAME=value` each.
+    /// Environment variables, each as `NAME=value`.
     pub env: Vec<String>,
-    /// Whose credentials it took to find out, for people.
+    /// Description of the credentials that were used for the lookup, for people.
     pub credential_source: String,
 }

@@ -1,4 +1,4 @@
-//! What is counted about registries.
+//! Metrics of registry access.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use opentelemetry::{
 
 use crate::RegistryError;
 
-/// How a lookup was answered.
+/// The way in which a lookup was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
-    /// From memory.
+    /// The result was in the cache.
     Hit,
-    /// From memory, and checked behind it.
+    /// The result was in the cache and is being checked in the background.
     Stale,
-    /// From memory, with a failure.
+    /// A failure was in the cache.
     Failure,
-    /// By a registry.
+    /// The result came from a registry.
     Miss,
 }
 

@@ -1,34 +1,35 @@
-//! What an operator decides about registries.
+//! Configuration of registry access.
 
 use std::{path::PathBuf, time::Duration};
 
 use crate::{Keychain, Mirror, Platform};
 
-/// What an operator decides about registries.
+/// Configuration of registry access, set by the operator.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The platform that is chosen where an image is made for several.
+    /// Platform to choose if an image is available for several.
     pub platform: Platform,
-    /// How long what a tag points at is believed before it is checked, in the background.
+    /// Time (default 5 min) after which the target of a tag is checked, in the background.
     pub tag_ttl: Duration,
-    /// How long a failure is remembered.
+    /// Time (default 3 s) for which a failure is cached.
     pub failure_ttl: Duration,
-    /// How many images are remembered.
+    /// Maximum number of cached images (default 10,000).
     pub capacity: u64,
-    /// How long one request to a registry may take.
+    /// Timeout of one request to a registry (default 10 s).
     pub request_timeout: Duration,
-    /// How long a lookup with all its requests and retries may take.
+    /// Timeout of a lookup with all its requests and retries (default 30 s).
     pub lookup_timeout: Duration,
-    /// Where credentials are looked for.
+    /// Docker config files to search for credentials.
     pub keychain: Keychain,
-    /// The docker config that is used instead for all but the public catalog's images.
+    /// Docker config used instead of `keychain` for all but the images of the public catalogs.
     pub private_credentials: Option<PathBuf>,
-    /// A file, or a directory with `ca.crt`, `ca.pem`, `cacert.pem`, `ca-bundle.crt` or `root.crt`,
-    /// to trust besides the system's roots.
+    /// CA to trust in addition to the system's roots.
+    ///
+    /// A file, or a directory with `ca.crt`, `ca.pem`, `cacert.pem`, `ca-bundle.crt` or `root.crt`.
     pub ca: Option<PathBuf>,
-    /// Hosts that may be spoken to without TLS, besides loopback.
+    /// Hosts that may be used without TLS, in addition to loopback.
     pub insecure_registries: Vec<String>,
-    /// Registries to ask before others.
+    /// Registries to try before the ones that images name.
     pub mirrors: Vec<Mirror>,
 }
 

@@ -1,4 +1,4 @@
-//! The machine an image is for, in Go's words.
+//! The platform of an image, with Go's names.
 
 use std::{fmt, str::FromStr};
 
@@ -7,18 +7,18 @@ use serde::Deserialize;
 /// Operating system, architecture and variant: `linux/arm64/v8`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct Platform {
-    /// `linux`.
+    /// Operating system, such as `linux`.
     #[serde(default)]
     pub os: String,
-    /// `amd64`, `arm64`.
+    /// Architecture, such as `amd64` or `arm64`.
     #[serde(default)]
     pub architecture: String,
-    /// `v7`, `v8`; for most architectures there is none.
+    /// Variant, such as `v7` or `v8`; most architectures have none.
     #[serde(default)]
     pub variant: Option<String>,
 }
 
-/// A platform that is not written as `os/architecture[/variant]`.
+/// The error of a platform that is not written as `os/architecture[/variant]`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed platform {0:?}: write os/architecture or os/architecture/variant")]
 pub struct BadPlatform(String);
@@ -26,7 +26,7 @@ pub struct BadPlatform(String);
 // === impl Platform ===
 
 impl Platform {
-    /// How well an image for `other` runs here: none at all, or the higher the better.
+    /// Returns how well an image for `other` runs here: higher is better, `None` is not at all.
     pub(crate) fn fit(&self, other: &Self) -> Option<u8> {
         if (&self.os, &self.architecture) != (&other.os, &other.architecture) {
             return None;
@@ -38,7 +38,8 @@ impl Platform {
         }
     }
 
-    /// 64-bit ARM has one variant, which most leave out.
+    /// Returns the variant, or `None` for the only variant of 64-bit ARM, which is usually left
+    /// out.
     fn canonical_variant(&self) -> Option<&str> {
         self.variant.as_deref().filter(|variant| {
             !variant.is_empty() && (self.architecture.as_str(), *variant) != ("arm64", "v8")
@@ -47,7 +48,7 @@ impl Platform {
 }
 
 impl Default for Platform {
-    /// Linux on the architecture of this program.
+    /// Returns Linux on the architecture of this program.
     fn default() -> Self {
         let (architecture, variant) = match std::env::consts::ARCH {
             "x86_64" => ("amd64", None),
@@ -111,7 +112,7 @@ mod tests {
     #[case("linux/arm/v7", "linux/arm", Some(1))]
     #[case("linux/arm/v7", "linux/arm/v6", None)]
     #[case("linux/arm", "linux/arm/v7", Some(1))]
-    fn a_platform_fits_itself_best(
+    fn ranks_an_equal_platform_highest(
         #[case] ours: Platform,
         #[case] theirs: Platform,
         #[case] fit: Option<u8>,
@@ -126,13 +127,13 @@ mod tests {
     #[case("linux/arm/")]
     #[case("linux/arm/v7/x")]
     #[case("")]
-    fn a_malformed_platform_is_quoted(#[case] text: &str) {
+    fn quotes_a_malformed_platform(#[case] text: &str) {
         let error = text.parse::<Platform>().unwrap_err().to_string();
         assert!(error.contains(&format!("{text:?}")), "{error}");
     }
 
     #[test]
-    fn a_platform_is_written_as_it_was_read() {
+    fn displays_a_platform_as_it_was_parsed() {
         for text in ["linux/amd64", "linux/arm/v7"] {
             assert_eq!(text.parse::<Platform>().unwrap().to_string(), text);
         }

@@ -1,4 +1,4 @@
-//! Puts images into a registry: releases and tests do, the runner never does.
+//! Pushes images to a registry; used by releases and tests, never by the runner.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::{
     exchange::{Answer, Ask, Place, Target},
 };
 
-/// Of an upload's answer nothing is read but the headers.
+/// Maximum size in bytes of an answer to an upload, of which only the headers are used.
 const ANSWER_LIMIT: usize = 64 << 10;
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
@@ -54,8 +54,9 @@ impl Registry {
         expect(&target, done, StatusCode::CREATED).map(drop)
     }
 
-    /// Uploads a manifest under the image's digest, or its tag where it has none. What the
-    /// manifest refers to must be there before.
+    /// Uploads a manifest under the image's digest, or under its tag if it has no digest.
+    ///
+    /// The content that the manifest refers to must have been uploaded before.
     pub async fn push_manifest(
         &self,
         image: &ImageReference,
@@ -113,7 +114,7 @@ fn expect(
     }
 }
 
-/// Where the registry wants the content; it may add parameters of its own.
+/// Returns the upload address, to which the registry may have added its own parameters.
 fn upload_address(start: &Answer, digest: &Digest) -> Result<Url, String> {
     let location = start
         .headers

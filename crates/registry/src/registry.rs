@@ -1,4 +1,4 @@
-//! Answers questions about images, from memory where it can.
+//! Looks up images, from the cache where possible.
 
 use std::{sync::Arc, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
     transport::Transport,
 };
 
-/// All registries, as seen from here. Clones share what is remembered.
+/// A client for all registries. Clones share the cache.
 #[derive(Clone)]
 pub struct Registry {
     inner: Arc<Inner>,
@@ -31,7 +31,7 @@ struct Inner {
 // === impl Registry ===
 
 impl Registry {
-    /// Sets up TLS and the HTTP clients; no registry is asked yet.
+    /// Sets up TLS and the HTTP clients; sends no request yet.
     pub fn new(options: Options) -> Result<Self, SetUpError> {
         let metrics = Metrics::new();
         let endpoints = Arc::new(Endpoints::new(options.mirrors, options.insecure_registries));
@@ -60,10 +60,11 @@ impl Registry {
         })
     }
 
-    /// What is known of an image at its own tag, or at the highest that satisfies a constraint.
+    /// Returns the metadata of an image at its own tag, or at the highest tag that satisfies a
+    /// constraint.
     ///
-    /// An image with a digest is that very image: the constraint then has nothing to select. A
-    /// lookup goes on after the deadline, for the next caller.
+    /// For an image with a digest the constraint is ignored. A lookup continues after the deadline,
+    /// for the next caller.
     pub async fn inspect(
         &self,
         image: &ImageReference,
@@ -114,8 +115,8 @@ impl Registry {
             .await
     }
 
-    /// A tag that is named is asked for first, which spares the list in nearly all cases: `0.4.1`
-    /// is listed only where the image has `v0.4.1` instead.
+    /// Selects a tag. A tag that the constraint names is requested first, which avoids the tag list
+    /// in nearly all cases: for `0.4.1`, tags are listed only if the image has `v0.4.1` instead.
     async fn choose(
         &self,
         image: &ImageReference,
@@ -151,8 +152,8 @@ impl Registry {
     }
 }
 
-/// Whether a tag may be a release: neither an attachment (`sha256-…`, a signature or an SBOM) nor a
-/// build of a single commit (`…-git-…`).
+/// Returns whether a tag may be a release: neither an attachment (`sha256-…`, a signature or an
+/// SBOM) nor a build of a single commit (`…-git-…`).
 fn is_release(tag: &str) -> bool {
     !tag.starts_with("sha256-") && !tag.contains("-git-")
 }

@@ -1,4 +1,4 @@
-//! Finds out about an image by asking its mirrors and its registry, with nothing remembered.
+//! Looks up an image at its mirrors and its registry, without a cache.
 
 use std::{
     sync::Arc,
@@ -22,7 +22,7 @@ use crate::{
 
 mod tags;
 
-/// The specification asks registries to take manifests of at least this size; none is larger.
+/// Maximum size of a manifest (4 MiB): registries should accept this size, and none is larger.
 const MANIFEST_LIMIT: usize = 4 << 20;
 const CONFIG_LIMIT: usize = 4 << 20;
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
@@ -35,14 +35,14 @@ pub(crate) struct Resolver {
     pub(crate) metrics: Metrics,
 }
 
-/// What is known of an image, and how to ask whether it still holds.
+/// The metadata of an image, and the `ETag` with which it can be revalidated.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) metadata: Arc<ImageMetadata>,
     etag: Option<String>,
 }
 
-/// A manifest whose digest is what it should be.
+/// A manifest whose digest was verified.
 struct Fetched {
     body: Bytes,
     digest: Digest,
@@ -53,7 +53,7 @@ struct Fetched {
 // === impl Resolver ===
 
 impl Resolver {
-    /// Finds out about an image, or whether what is known of it still holds.
+    /// Looks up an image, or revalidates its known metadata.
     pub(crate) async fn image(
         &self,
         image: &ImageReference,
@@ -132,7 +132,7 @@ impl Resolver {
         self.describe(target, top, config)
     }
 
-    /// Asks for the headers alone: most of the time, nothing has changed.
+    /// Requests only the headers: most of the time nothing has changed.
     async fn still_holds(&self, target: &Target<'_>, known: &Known) -> Result<bool, RegistryError> {
         let place = format!(
             "manifests/{}",
@@ -252,7 +252,7 @@ impl Resolver {
     }
 }
 
-/// Of the answers that are worth reading, the ones that hold what was asked for.
+/// Returns a successful answer, and an error for any other status.
 fn accept(target: &Target<'_>, answer: Answer) -> Result<Answer, RegistryError> {
     match answer.status {
         status if status.is_success() => Ok(answer),

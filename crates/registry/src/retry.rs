@@ -1,4 +1,4 @@
-//! When a request is tried again.
+//! Retries of requests to registries.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,10 +8,11 @@ use reqwest::{
 };
 
 const FIRST_DELAY: Duration = Duration::from_millis(200);
-/// Nobody means more, and a clock cannot be moved by what a number in a header can say.
+/// Maximum `Retry-After` (24 h): a longer delay is not meant seriously and could overflow an
+/// `Instant`.
 const LONGEST_REST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Whether the same request may succeed later.
+/// Returns whether the same request may succeed later.
 pub(crate) fn is_worth_another_try(status: StatusCode) -> bool {
     status.is_server_error()
         || matches!(
@@ -20,7 +21,7 @@ pub(crate) fn is_worth_another_try(status: StatusCode) -> bool {
         )
 }
 
-/// How long the server wants to be left alone: seconds or a date.
+/// Returns the delay that the server requests with `Retry-After`, as seconds or as a date.
 pub(crate) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let rest = match text.parse() {
@@ -33,7 +34,7 @@ pub(crate) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration
     Some(rest.min(LONGEST_REST))
 }
 
-/// Doubles with every attempt; the spread keeps many runners from coming back at once.
+/// Returns an exponential back-off with jitter, so that many runners do not retry at the same time.
 pub(crate) fn backoff(attempt: u32) -> Duration {
     let longest = FIRST_DELAY.saturating_mul(1 << attempt.min(8));
     longest.mul_f64(0.5 + fastrand::f64() / 2.0)
@@ -53,14 +54,14 @@ mod tests {
     #[case("18446744073709551615", Some(86_400))]
     #[case("Fri, 31 Dec 9999 23:59:59 GMT", Some(86_400))]
     #[case("soon", None)]
-    fn a_server_says_seconds_or_a_date(#[case] text: &str, #[case] seconds: Option<u64>) {
+    fn parses_retry_after_as_seconds_or_a_date(#[case] text: &str, #[case] seconds: Option<u64>) {
         let headers = HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(60);
         assert_eq!(asked_for(&headers, now), seconds.map(Duration::from_secs));
     }
 
     #[test]
-    fn delays_grow() {
+    fn doubles_the_delay_with_every_attempt() {
         for attempt in 0..4 {
             let longest = FIRST_DELAY * (1 << attempt);
             let delay = backoff(attempt);

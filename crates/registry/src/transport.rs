@@ -1,4 +1,4 @@
-//! The HTTP clients: TLS as trusted now, proxies as the environment says, redirects with care.
+//! HTTP clients with current trust, proxies from the environment, and restricted redirects.
 
 use std::{
     error::Error as StdError,
@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_CONNECTIONS: usize = 4;
 const MAX_REDIRECTS: usize = 5;
 
-/// Why no client can be made.
+/// The reason why no client can be created.
 #[derive(Debug, thiserror::Error)]
 pub enum SetUpError {
     /// TLS cannot be set up.
@@ -33,7 +33,7 @@ pub enum SetUpError {
     Http(#[from] reqwest::Error),
 }
 
-/// Hands out clients that trust what is to be trusted now.
+/// A source of clients that trust the current custom CA.
 pub(crate) struct Transport {
     ca: Option<PathBuf>,
     endpoints: Arc<Endpoints>,
@@ -49,7 +49,7 @@ struct Current {
 #[derive(Clone)]
 struct Clients {
     proxied: Client,
-    /// For loopback, which a proxy would take for its own.
+    /// Used for loopback: a proxy would connect to its own loopback.
     direct: Client,
 }
 
@@ -75,7 +75,7 @@ impl Transport {
         })
     }
 
-    /// The client for a host on this machine, or elsewhere.
+    /// Returns the client for a host on this machine, or for other hosts.
     pub(crate) fn client(&self, loopback: bool) -> Client {
         let clients = self.clients();
         if loopback {
@@ -85,8 +85,10 @@ impl Transport {
         }
     }
 
-    /// Mounted secrets change under us, so the file is looked at each time: next to a request over
-    /// the network that costs nothing.
+    /// Returns the clients, created anew if the custom CA has changed.
+    ///
+    /// Mounted secrets change at any time, so the file is read on each call, which costs nothing
+    /// compared with a network request.
     fn clients(&self) -> Clients {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if self.ca.is_none() {
@@ -148,8 +150,10 @@ fn builder(tls: &ClientConfig, endpoints: &Arc<Endpoints>) -> reqwest::ClientBui
         .redirect(redirects(Arc::clone(endpoints)))
 }
 
-/// Registries send clients to blob stores. The client itself drops credentials when the host
-/// changes; this keeps content from travelling in the clear where TLS was asked for.
+/// Returns the redirect policy.
+///
+/// Registries redirect clients to blob stores. The HTTP client drops credentials when the host
+/// changes; this policy prevents content from being sent unencrypted where TLS was requested.
 fn redirects(endpoints: Arc<Endpoints>) -> redirect::Policy {
     redirect::Policy::custom(move |attempt| {
         if attempt.previous().len() > MAX_REDIRECTS {
@@ -163,7 +167,7 @@ fn redirects(endpoints: Arc<Endpoints>) -> redirect::Policy {
     })
 }
 
-/// The causes of an error in one line, outermost first, without repetitions.
+/// Returns the causes of an error in one line, outermost first, without repetitions.
 pub(crate) fn describe(error: &reqwest::Error) -> String {
     let mut text = if error.is_timeout() {
         "timed out".to_owned()
@@ -175,7 +179,7 @@ pub(crate) fn describe(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let said = error.to_string();
-        // Layers of the client that say no more than the ones around them.
+        // These layers of the client add no information.
         let empty = matches!(
             said.as_str(),
             "client error (Connect)" | "operation timed out"
@@ -195,13 +199,14 @@ pub(crate) fn describe(error: &reqwest::Error) -> String {
     }
 }
 
-/// Whether the other side answered, but not with TLS. A certificate that is not trusted is no such
-/// sign: falling back to plain HTTP then would undo the check.
+/// Returns whether the server answered, but not with TLS.
+///
+/// An untrusted certificate does not count: a fallback to plain HTTP would defeat the check.
 pub(crate) fn speaks_no_tls(error: &reqwest::Error) -> bool {
     error.is_connect() && error.source().is_some_and(is_no_tls)
 }
 
-/// Errors of input and output hide what they hold from `source`, so both ways are walked.
+/// Searches both `source` and the inner errors of I/O errors, which `source` does not return.
 fn is_no_tls(error: &(dyn StdError + 'static)) -> bool {
     if let Some(tls) = error.downcast_ref() {
         return matches!(tls, rustls::Error::InvalidMessage(_));

@@ -1,4 +1,4 @@
-//! Which certificates a registry may show: the system's roots and, where given, a custom CA.
+//! Certificates that registries are trusted with: the system's roots and an optional custom CA.
 
 use std::{
     fs, io,
@@ -21,7 +21,7 @@ const NAMES: [&str; 5] = [
     "root.crt",
 ];
 
-/// Why a custom CA cannot be used.
+/// The reason why a custom CA cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CaError {
     #[error("{0} holds none of the files {names}", names = NAMES.join(", "))]
@@ -36,7 +36,7 @@ pub(crate) enum CaError {
     NotTrusted(PathBuf, rustls::Error),
 }
 
-/// A custom CA as it was read.
+/// The certificates of a custom CA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CustomCa {
     certificates: Vec<CertificateDer<'static>>,
@@ -45,8 +45,9 @@ pub(crate) struct CustomCa {
 // === impl CustomCa ===
 
 impl CustomCa {
-    /// Reads a file, or the first file of a directory that has one of the usual names. A file may
-    /// hold several certificates.
+    /// Reads a file, or the first file with one of the usual names in a directory.
+    ///
+    /// A file may contain several certificates.
     pub(crate) fn read(path: &Path) -> Result<Self, CaError> {
         let path = if path.is_dir() {
             NAMES
@@ -74,7 +75,7 @@ impl CustomCa {
     }
 }
 
-/// TLS 1.2 and later, trusting the system's roots and the custom CA.
+/// Returns a configuration for TLS 1.2 and later that trusts the system's roots and the custom CA.
 pub(crate) fn client_config(custom: Option<&CustomCa>) -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_may_hold_several() {
+    fn reads_several_certificates_from_a_bundle() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("bundle.pem");
         fs::write(&file, format!("# ours\n{}\n{}", ca(), ca())).unwrap();
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_file_says_why() {
+    fn explains_an_unusable_file() {
         let directory = tempfile::tempdir().unwrap();
         let problem = || CustomCa::read(directory.path()).unwrap_err().to_string();
         assert!(

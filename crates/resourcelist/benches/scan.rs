@@ -1,4 +1,4 @@
-//! How long a scan of a 5 MB list takes: `cargo bench -p runner-resourcelist`.
+//! Measures the scan of a 5 MB list: `cargo bench -p runner-resourcelist`.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
-//! Remembers what anchors stand for, so that an alias in the results can be read.
+//! Records the content of anchors so that aliases in the results can be resolved.
 //!
-//! Only anchored nodes are kept, as a tape of steps with a range per anchor. Playing an alias is
-//! iterative and paid for out of an allowance, so neither a chain nor a bomb of aliases costs more
-//! than a multiple of the text they stand in.
+//! Only anchored nodes are recorded, on a tape of steps with a range per anchor. Expanding an alias
+//! is iterative and limited by an allowance, so neither a chain of aliases nor an alias bomb costs
+//! more than a multiple of the length of the text.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use crate::collector::Collector;
 use crate::error::ScanError;
 use crate::step::Step;
 
-/// How many steps may be kept; anchored content beyond this is no envelope's.
+/// Maximum number of recorded steps; the envelope of a real list needs far fewer.
 const TAPE_STEPS: usize = 1 << 18;
-/// What aliases may expand to on top of the length of the text.
+/// Weight to which aliases may expand in addition to the length of the text.
 const SPARE_ALLOWANCE: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Anchors {
     tape: Vec<Kept>,
-    /// What each finished anchor covers on the tape.
+    /// Range of each closed anchor on the tape.
     ranges: HashMap<usize, Range<usize>>,
-    /// Anchored collections that are not closed yet, outermost first.
+    /// Anchored collections that are still open, outermost first.
     open: Vec<Open>,
     is_full: bool,
     allowance: usize,
@@ -53,8 +53,10 @@ impl Anchors {
         }
     }
 
-    /// Sees a step go by at `depth` (that of the collection, for its opening and its end), with
-    /// the number of its anchor, zero for none.
+    /// Records a step if it belongs to an anchored node.
+    ///
+    /// `depth` is the depth of the collection itself for its start and end; `anchor` is 0 for a
+    /// step without an anchor.
     pub(crate) fn observe(&mut self, step: &Step<'_>, anchor: usize, depth: usize) {
         if anchor == 0 && self.open.is_empty() {
             return;
@@ -86,7 +88,7 @@ impl Anchors {
         if self.open.is_empty() {
             return;
         }
-        // An alias inside its own anchor has no end; it is kept as nothing.
+        // An alias inside its own anchor would expand without end; it is recorded as null.
         let is_finished = self.ranges.contains_key(&anchor);
         self.keep(if is_finished {
             Kept::Alias(anchor)
@@ -95,7 +97,7 @@ impl Anchors {
         });
     }
 
-    /// Steps through what `anchor` stands for as if it were written at `line`.
+    /// Passes the content of `anchor` to the collector as if it were written at `line`.
     pub(crate) fn play(
         &mut self,
         anchor: usize,

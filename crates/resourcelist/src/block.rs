@@ -1,8 +1,10 @@
-//! Skims YAML in block style: finds the keys at column 0 and parses the few blocks that matter.
+//! Scans YAML in block style: finds the keys at column 0 and parses only the blocks of the
+//! envelope.
 //!
-//! In a block mapping at column 0, valid YAML puts nothing else there but entries of a sequence
-//! that is a value, comments and document markers; scalars of every style go on indented. So lines
-//! that start with white space need no look at all. Any other line at column 0 makes it unsure.
+//! In a block mapping at column 0, valid YAML allows only entries of a sequence that is a value,
+//! comments and document markers at that column besides the keys; scalars of every style continue
+//! indented. Lines that start with white space can therefore be skipped. Any other line at column 0
+//! stops the scan with [`Stop::Unsure`].
 
 use memchr::memchr_iter;
 
@@ -12,21 +14,21 @@ use crate::lines::{LineNumbers, at_column_0};
 use crate::step::Step;
 use crate::yaml;
 
-/// What a line that starts at column 0 is.
+/// The kind of a line that starts at column 0.
 #[derive(Debug, PartialEq, Eq)]
 enum Line<'a> {
-    /// Nothing, a comment, or more of the block that is open.
+    /// An empty line, a comment, or a continuation of the open block.
     Within,
     /// An entry of a sequence.
     Entry,
-    /// A document marker with nothing after it.
+    /// A document marker without content on the same line.
     Marker,
-    /// The key of a new block.
+    /// A key that starts a new block.
     Key(&'a [u8]),
     Unsure,
 }
 
-/// The lines under one key at column 0, the key's own included.
+/// A key at column 0 with all lines that belong to it.
 #[derive(Debug)]
 struct Block {
     is_wanted: bool,
@@ -40,7 +42,7 @@ struct Reader<'a, 'c> {
 }
 
 pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
-    // A carriage return on its own would break lines that are not looked for here.
+    // A lone carriage return is a line break in YAML, which the line search does not find.
     if memchr_iter(b'\r', list).any(|at| list.get(at + 1) != Some(&b'\n')) {
         return Err(Stop::Unsure);
     }
@@ -67,7 +69,7 @@ pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
     reader.block(&block, list.len())
 }
 
-/// Finds the first key, after comments and at most one bare marker.
+/// Finds the first key, after comments and at most one document marker.
 fn prologue(list: &[u8]) -> Result<Block, Stop> {
     let mut is_marked = false;
     for (start, content) in lines_from(list, 0) {
@@ -81,7 +83,7 @@ fn prologue(list: &[u8]) -> Result<Block, Stop> {
     Err(Stop::Unsure)
 }
 
-/// Makes sure that nothing follows the marker at `start` but more of them.
+/// Checks that only comments and document markers follow the marker at `start`.
 fn epilogue(list: &[u8], start: usize) -> Result<(), Stop> {
     for (start, content) in lines_from(list, start) {
         if !is_bare(content) && Line::of(list, start) != Line::Marker {
@@ -91,7 +93,7 @@ fn epilogue(list: &[u8], start: usize) -> Result<(), Stop> {
     Ok(())
 }
 
-/// All lines from `first` on, with where they start.
+/// Returns all lines from offset `first` on, with their start offsets.
 fn lines_from(list: &[u8], first: usize) -> impl Iterator<Item = (usize, &[u8])> {
     let mut start = first;
     let rest = list.get(first..).unwrap_or_default();
@@ -102,13 +104,15 @@ fn lines_from(list: &[u8], first: usize) -> impl Iterator<Item = (usize, &[u8])>
     })
 }
 
-/// Whether a line holds at most white space and a comment.
+/// Returns whether a line has only white space and a comment.
 fn is_bare(line: &[u8]) -> bool {
     matches!(line.trim_ascii_start().first(), None | Some(b'#'))
 }
 
-/// The key and value of a block that is one line of words, as nearly all of `apiVersion` and `kind`
-/// are. The parser would say the same and be far more code to fetch.
+/// Returns the key and value of a block that is a single line of two plain words.
+///
+/// Nearly all `apiVersion` and `kind` blocks have this form. The parser would return the same, but
+/// would load far more code.
 fn plain(block: &[u8]) -> Option<(&str, &str)> {
     let line = block.strip_suffix(b"\n").unwrap_or(block);
     let (key, value) = std::str::from_utf8(line).ok()?.split_once(": ")?;
@@ -120,7 +124,7 @@ fn plain(block: &[u8]) -> Option<(&str, &str)> {
     (is_word(key) && is_word(value)).then_some((key, value))
 }
 
-/// A character that means nothing to YAML inside a word.
+/// Returns whether a byte has no special meaning to YAML inside a word.
 fn is_ordinary(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/')
 }
@@ -137,7 +141,7 @@ impl Block {
 // === impl Reader ===
 
 impl Reader<'_, '_> {
-    /// Parses a block that goes up to `end`, if anything in it matters.
+    /// Parses the block that ends at `end`, if it belongs to the envelope.
     fn block(&mut self, block: &Block, end: usize) -> Result<(), Stop> {
         if !block.is_wanted {
             return Ok(());
@@ -153,7 +157,7 @@ impl Reader<'_, '_> {
         }
         let text = yaml::text(bytes).map_err(|_| Stop::Unsure)?;
         yaml::read(text, line, self.collector).map_err(|error| match error {
-            // Its anchors may be elsewhere, its flow collections may end elsewhere.
+            // Anchors may be defined, and flow collections may end, in another block.
             ScanError::Syntax { .. } => Stop::Unsure,
             error => error.into(),
         })
@@ -187,7 +191,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// A plain key of the most ordinary characters: whatever else may be one is not ours.
+    /// Accepts only plain keys of ordinary characters; all keys of the envelope have this form.
     fn key(rest: &'a [u8]) -> Self {
         let end = rest
             .iter()
@@ -209,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_word_is_what_the_parser_takes_it_for(
+        fn reads_a_plain_word_as_the_parser_does(
             word in "[a-zA-Z0-9._/-]{0,5}|[nN](ull|ULL)|~|true|config.kubernetes.io/v1|Resource(List)?",
             (head, key) in prop::sample::select(vec![
                 ("apiVersion: config.kubernetes.io/v1", "kind"),

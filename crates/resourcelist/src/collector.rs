@@ -1,7 +1,7 @@
-//! Takes the steps of a list and keeps its envelope; everything else goes by.
+//! Builds the envelope from the steps of a list and ignores all other steps.
 //!
-//! It enters a fixed set of places only: however deep a document is, this does not follow, except
-//! through merge keys inside merge keys.
+//! The collector enters a fixed set of places only. Its depth is therefore bounded for any
+//! document, except for merge keys inside merge keys.
 
 mod part;
 mod place;
@@ -13,37 +13,37 @@ use place::{Key, Place, Slot};
 
 const KINDS: &[&str] = &["ResourceList"];
 const API_VERSIONS: &[&str] = &["config.kubernetes.io/v1", "config.kubernetes.io/v1alpha1"];
-/// More than fit in any list that says something with each.
+/// Maximum number of results; more than a list with meaningful results can have.
 const MAX_RESULTS: usize = 1 << 17;
-/// As much of a wrong value as an error quotes.
+/// Number of characters of an invalid value that an error quotes.
 const QUOTED_CHARS: usize = 80;
 
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
     frames: Vec<Frame>,
-    /// How many open collections of no interest the next step is inside.
+    /// Number of open ignored collections around the next step.
     ignored: usize,
-    /// Keys of the envelope that were written out, to notice a second one.
+    /// Keys of the envelope that occurred outside of merge keys, to detect duplicates.
     given: Vec<Key>,
     api_version: Option<Said>,
     kind: Option<Said>,
     results: Vec<FunctionResult>,
-    /// All steps ever taken: what the tests for linear time count.
+    /// Total number of steps, checked by the tests for linear time.
     pub(crate) steps: usize,
 }
 
-/// An open mapping or sequence of interest.
+/// An open mapping or sequence that the collector has entered.
 #[derive(Debug)]
 struct Frame {
     place: Place,
     is_sequence: bool,
-    /// Its entries come from a merge key, so what was said outright wins over them.
+    /// Whether the entries come from a merge key; explicit values take precedence over them.
     merged: bool,
-    /// What the next step is the value of; none when a key is next.
+    /// The purpose of the next value, or `None` if a key is next.
     slot: Option<Slot>,
 }
 
-/// A scalar of the envelope and where it stands.
+/// A scalar of the envelope and its line.
 #[derive(Debug)]
 struct Said {
     text: String,
@@ -53,7 +53,7 @@ struct Said {
 // === impl Collector ===
 
 impl Collector {
-    /// Whether the next node makes no difference, so that a reader may step over it and say
+    /// Returns whether the next node is ignored, so that a reader may skip it and pass a single
     /// [`Step::Null`] instead.
     pub(crate) fn is_indifferent(&self) -> bool {
         let slot = self.frames.last().and_then(|frame| frame.slot.as_ref());
@@ -84,7 +84,7 @@ impl Collector {
             None => {
                 let slot = match &step {
                     Step::Text(key) => Slot::of(place, key),
-                    // A collection as a key names nothing of ours, nor does its value.
+                    // A collection or null as a key is unknown, so its value is ignored as well.
                     _ => Slot::Ignored,
                 };
                 if let Slot::Envelope(key) = &slot
@@ -100,7 +100,7 @@ impl Collector {
         Ok(())
     }
 
-    /// The envelope, if what went by was a ResourceList.
+    /// Returns the envelope, or an error if the steps were not those of a ResourceList.
     pub(crate) fn finish(self) -> Result<Envelope, ScanError> {
         let kind = self.kind.ok_or(ScanError::Missing { key: "kind" })?;
         kind.one_of("kind", KINDS)?;
@@ -129,7 +129,7 @@ impl Collector {
         }
     }
 
-    /// Lets a node go by; a collection takes all that is in it along.
+    /// Ignores a node; for a collection, with all its contents.
     fn ignore(&mut self, step: &Step<'_>) {
         if matches!(step, Step::Map | Step::Seq) {
             self.ignored = 1;
@@ -189,7 +189,7 @@ impl Collector {
                     merged,
                 );
             }
-            // What is written out replaces what was merged in, and is not replaced by it.
+            // Explicit results replace merged ones and are not replaced by them.
             (Slot::Envelope(Key::Results), step @ (Step::Map | Step::Seq)) => {
                 if merged && self.given.contains(&Key::Results) {
                     self.ignore(&step);

@@ -1,96 +1,96 @@
-//! Why a list could not be read, in words that follow "failed to parse the output of function".
+//! Errors of reading a list; the texts follow "failed to parse the output of function".
 
 use thiserror::Error;
 
-/// Why some bytes are not a ResourceList. Lines count from one.
+/// The reason why some bytes are not a ResourceList. Line numbers start at 1.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ScanError {
-    /// There is nothing in it but white space and comments.
+    /// The input has only white space and comments.
     #[error("expected a ResourceList, found nothing")]
     Empty,
-    /// The bytes are not UTF-8, or hold a NUL.
+    /// The input is not valid UTF-8 or contains a NUL byte.
     #[error("line {line}: not text: {detail}")]
     NotText {
-        /// Where the first wrong byte is.
+        /// Line of the first invalid byte.
         line: usize,
-        /// What is wrong with it.
+        /// Description of the invalid byte.
         detail: &'static str,
     },
-    /// The YAML itself is broken.
+    /// The input is not valid YAML.
     #[error("line {line}: {detail}")]
     Syntax {
-        /// Where the parser stopped.
+        /// Line at which the parser stopped.
         line: usize,
-        /// What it said.
+        /// Error message of the parser.
         detail: String,
     },
-    /// The document is a scalar or a sequence.
+    /// The document is a scalar or a sequence instead of a mapping.
     #[error("line {line}: expected a ResourceList, found no mapping")]
     NotAMapping {
-        /// Where the document's content starts.
+        /// First line of the document's content.
         line: usize,
     },
-    /// Something follows the document that holds the list.
+    /// A second document follows the list.
     #[error("line {line}: expected one ResourceList, found a second document")]
     SecondDocument {
-        /// Where the second document's content starts.
+        /// First line of the second document's content.
         line: usize,
     },
-    /// A key of the envelope is missing.
+    /// A required key of the envelope is missing.
     #[error("expected a ResourceList, found no {key}")]
     Missing {
-        /// The key.
+        /// Name of the key.
         key: &'static str,
     },
-    /// A key of the envelope is there twice.
+    /// A key of the envelope occurs twice.
     #[error("line {line}: {key} is given twice")]
     Duplicate {
-        /// Where the second one is.
+        /// Line of the second occurrence.
         line: usize,
-        /// The key.
+        /// Name of the key.
         key: &'static str,
     },
-    /// A key of the envelope has a value that no ResourceList has.
+    /// A key of the envelope has a value that is not allowed in a ResourceList.
     #[error("line {line}: {key} is {found}, expected {expected}")]
     Unexpected {
-        /// Where the value is.
+        /// Line of the value.
         line: usize,
-        /// The key.
+        /// Name of the key.
         key: &'static str,
-        /// The value, shortened and in quotes, or what sort of thing it is.
+        /// The value, shortened and quoted, or its type if it is not a scalar.
         found: String,
-        /// What would have been right.
+        /// The allowed values.
         expected: String,
     },
-    /// Collections are nested deeper than any reader would follow.
+    /// Collections are nested too deeply.
     #[error("line {line}: nested more than {limit} deep")]
     TooDeep {
-        /// Where the limit is passed.
+        /// Line at which the limit is exceeded.
         line: usize,
-        /// The limit.
+        /// Maximum nesting depth.
         limit: usize,
     },
-    /// Aliases in the results expand to far more than the list holds.
+    /// Aliases in the results expand to far more data than the list contains.
     #[error("line {line}: aliases expand to more than the list may hold")]
     AliasExpansion {
-        /// Where the alias is that goes too far.
+        /// Line of the alias that exceeds the limit.
         line: usize,
     },
-    /// Reading it would take memory out of proportion to its size.
+    /// Reading the list would need memory out of proportion to its size.
     #[error("too complex to read: {detail}")]
     TooComplex {
-        /// What there is too much of.
+        /// Name of the part that is too large.
         detail: &'static str,
     },
 }
 
-/// Why a quick reading of a list ended early.
+/// The reason why the fast path stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The layout is one the quick way does not know for certain.
+    /// The layout is not one that the fast path handles, so the whole list has to be parsed.
     Unsure,
-    /// The layout is certain, and the envelope is wrong.
+    /// The layout is supported, and the envelope is invalid.
     Failed(ScanError),
 }
 

@@ -1,7 +1,7 @@
-//! Reads a list that is JSON: the envelope properly, everything else by counting brackets.
+//! Reads a list in JSON: parses the envelope and skips everything else by counting brackets.
 //!
-//! JSON could go to the YAML parser too, but that holds all tokens of a flow collection at once
-//! and refuses surrogate pairs. What is not JSON through and through makes this unsure.
+//! The YAML parser also accepts JSON, but holds all tokens of a flow collection in memory at once
+//! and rejects surrogate pairs. Input that is not JSON throughout returns [`Stop::Unsure`].
 
 mod string;
 
@@ -10,7 +10,7 @@ use crate::error::Stop;
 use crate::lines::LineNumbers;
 use crate::step::Step;
 
-/// More than a result nests where the collector looks at it, but for merge keys in merge keys.
+/// Maximum nesting depth; only merge keys inside merge keys make the collector go deeper.
 const MAX_DEPTH: usize = 32;
 
 pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
@@ -39,7 +39,7 @@ struct Reader<'a, 'c> {
 // === impl Reader ===
 
 impl<'a> Reader<'a, '_> {
-    /// Reads one value. It calls itself only for what the collector enters, within bounds.
+    /// Reads one value; recurses only into values that the collector enters, up to `MAX_DEPTH`.
     fn value(&mut self) -> Result<(), Stop> {
         let Some(first) = self.next_token() else {
             return Err(Stop::Unsure);
@@ -116,7 +116,7 @@ impl<'a> Reader<'a, '_> {
         Ok(self.collector.step(step, line)?)
     }
 
-    /// The first byte of the next token, which is not consumed.
+    /// Returns the first byte of the next token without consuming it.
     fn next_token(&mut self) -> Option<u8> {
         let rest = self.list.get(self.at..)?;
         let blank = rest.iter().position(|byte| !is_blank(*byte))?;
@@ -139,7 +139,7 @@ impl<'a> Reader<'a, '_> {
         Ok(Step::Text(string::decode(inner).ok_or(Stop::Unsure)?))
     }
 
-    /// Reads a number, as it is written, or one of the three words.
+    /// Reads a number, kept as written, or one of `null`, `true` and `false`.
     fn word(&mut self) -> Result<Step<'a>, Stop> {
         let rest = self.list.get(self.at..).unwrap_or_default();
         let end = rest
@@ -160,7 +160,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Steps over one value without recursion.
+    /// Skips one value without recursion.
     fn skip(&mut self, first: u8) -> Result<(), Stop> {
         if first == b'"' {
             self.at = string::end(self.list, self.at).ok_or(Stop::Unsure)?;
@@ -170,7 +170,7 @@ impl<'a> Reader<'a, '_> {
             return self.word().map(drop);
         }
         let mut depth = 0_usize;
-        // Quotes open a string only after one of these; elsewhere YAML takes them for text.
+        // A quote starts a string only after one of these; elsewhere YAML treats it as text.
         let mut before = b',';
         while let Some(&byte) = self.list.get(self.at) {
             match byte {

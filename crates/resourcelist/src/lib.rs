@@ -1,17 +1,18 @@
-//! Scans the envelope of a ResourceList (`apiVersion`, `kind`, `results`) over bytes, and says
-//! results the way package authors read them.
+//! Reads the envelope of a ResourceList (`apiVersion`, `kind`, `results`) directly from its bytes
+//! and formats results for package authors.
 //!
 //! ```text
-//!         ┌→ json  ─┐ whole list, nothing else in it
+//!         ┌→ json  ─┐ a list that is JSON throughout
 //! scan ───┼→ block ─┼→ collector ─→ Envelope
-//!         └→ yaml  ─┘ every event, when the others are not sure
+//!         └→ yaml  ─┘ every event, as the fallback for the other two
 //! ```
 //!
-//! The list itself is opaque: it is never copied, changed or built into a tree, and what `items`
-//! hold is stepped over, not checked. Nothing here knows functions, processes or gRPC.
+//! The list itself is opaque: it is never copied, changed or parsed into a tree, and the contents
+//! of `items` are skipped without validation. This crate is independent of functions,
+//! processes and gRPC.
 //!
-//! Whatever the bytes, a scan does not panic, takes time linear in their number and uses bounded
-//! stack: nesting and what aliases may expand to are limited.
+//! For any input, a scan does not panic, takes time linear in the number of bytes and uses bounded
+//! stack: the nesting depth and the expansion of aliases are limited.
 
 mod anchors;
 mod block;
@@ -34,17 +35,17 @@ use error::Stop;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads the envelope of `list`, YAML or JSON.
+/// Reads the envelope of `list`, which is YAML or JSON.
 ///
-/// Fields that are unknown or of the wrong type inside `results` are left out: an odd result does
-/// not make a list unreadable. A key of the envelope that occurs twice does, since it would be a
-/// guess which of the two another reader follows.
+/// Unknown fields inside `results`, and fields of the wrong type, are left out: a malformed result
+/// does not make a list unreadable. A duplicate key of the envelope is an error, since other
+/// readers might use either of the two.
 ///
-/// This does not check what it has no need to read: a list with broken YAML deep in its items may
-/// pass.
+/// Skipped parts are not validated: a list with invalid YAML inside its items may pass.
 ///
 /// # Errors
-/// When `list` is no ResourceList of a known version, or its envelope cannot be read.
+/// Returns an error if `list` is not a ResourceList of a known version, or if its envelope cannot
+/// be read.
 pub fn scan(list: &[u8]) -> Result<Envelope, ScanError> {
     let text = list.strip_prefix(BYTE_ORDER_MARK).unwrap_or(list);
     match skim(text) {
@@ -54,14 +55,13 @@ pub fn scan(list: &[u8]) -> Result<Envelope, ScanError> {
     }
 }
 
-/// Reads the same as [`scan`], but parses every byte as YAML instead of stepping over what does
-/// not matter.
+/// Reads the same envelope as [`scan`], but parses every byte as YAML instead of skipping parts.
 ///
-/// It is what `scan` falls back to for unusual layouts and is measured against: where this
-/// succeeds, `scan` gives the same answer.
+/// `scan` uses it as the fallback for unusual layouts, and tests use it as the reference: if this
+/// function succeeds, `scan` returns the same envelope.
 ///
 /// # Errors
-/// As for [`scan`], and for broken YAML anywhere in the list.
+/// Returns the same errors as [`scan`], and an error for invalid YAML anywhere in the list.
 pub fn scan_whole(list: &[u8]) -> Result<Envelope, ScanError> {
     let list = list.strip_prefix(BYTE_ORDER_MARK).unwrap_or(list);
     let text = yaml::text(list)?;

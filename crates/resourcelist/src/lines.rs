@@ -1,18 +1,18 @@
-//! Finds lines in bytes: those that start at column 0, and the number of the one at an offset.
+//! Finds lines that start at column 0, and the line number of an offset.
 
 use memchr::memchr_iter;
 
 const WORD: usize = 8;
-/// Bytes that are looked at together: enough for vector instructions, few enough to search again.
+/// Number of bytes examined together: enough for vector instructions, few enough to search again.
 const BLOCK: usize = 4 * WORD;
-/// All bits of a byte but the highest, in each byte of a word.
+/// A word in which all bits of each byte except the highest are set.
 const LOW_BITS: u64 = u64::MAX / 255 * 0x7f;
 
-/// The starts of lines after `from` whose first byte is no space, in order.
+/// Returns the start offsets, in order, of lines after `from` whose first byte is not a space.
 ///
-/// Nearly all lines of a list are indented, so most of the time goes into making sure that a
-/// stretch of bytes has no such line. Comparing a word at a time does that several times faster
-/// than stopping at each line break, even when optimising for size.
+/// Nearly all lines of a list are indented, so most of the time is spent verifying that a range
+/// has no such line. Comparing one word at a time is several times faster than stopping at each
+/// line break, even when optimizing for size.
 pub(crate) fn at_column_0(list: &[u8], from: usize) -> impl Iterator<Item = usize> {
     let bytes = list.get(from..).unwrap_or_default();
     let next = bytes.get(1..).unwrap_or_default();
@@ -35,20 +35,21 @@ pub(crate) fn at_column_0(list: &[u8], from: usize) -> impl Iterator<Item = usiz
     in_blocks.chain(in_rest)
 }
 
-/// Marks, word by word, the bytes that are line breaks and whose `next` byte is no space.
+/// Marks, word by word, the line breaks whose `next` byte is not a space.
 fn starts(bytes: &[u8; BLOCK], next: &[u8; BLOCK]) -> impl Iterator<Item = u64> {
     let words = bytes.as_chunks().0.iter().zip(next.as_chunks().0);
     words.map(|(word, next)| equal(*word, b'\n') & !equal(*next, b' '))
 }
 
-/// Marks the bytes of a word that equal `byte`, by their highest bit.
+/// Marks the bytes of a word that equal `byte` by setting their highest bit.
 fn equal(word: [u8; WORD], byte: u8) -> u64 {
     let difference = u64::from_le_bytes(word) ^ u64::from_le_bytes([byte; WORD]);
-    // Adding to the low bits carries into the highest one unless all are zero, and never beyond.
+    // The addition carries into a byte's highest bit unless its low bits are all zero, and never
+    // into the next byte.
     !(((difference & LOW_BITS) + LOW_BITS) | difference | LOW_BITS)
 }
 
-/// The indexes of the bytes that are marked.
+/// Returns the indexes of the marked bytes.
 fn marked(mut marks: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let byte = (marks != 0).then(|| marks.trailing_zeros() as usize / WORD)?;
@@ -57,7 +58,7 @@ fn marked(mut marks: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Numbers lines, from one, for offsets that only ever grow.
+/// A counter of line numbers, starting at 1, for increasing offsets.
 #[derive(Debug)]
 pub(crate) struct LineNumbers<'a> {
     list: &'a [u8],
@@ -76,7 +77,9 @@ impl<'a> LineNumbers<'a> {
         }
     }
 
-    /// The line that `at` is on. Asked for ever later offsets, all answers together cost one pass.
+    /// Returns the line of offset `at`.
+    ///
+    /// Offsets must not decrease; all calls together read the list once.
     pub(crate) fn line_at(&mut self, at: usize) -> usize {
         let passed = self.list.get(self.counted..at).unwrap_or_default();
         self.line += memchr_iter(b'\n', passed).count();
@@ -93,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_line_at_column_0_is_found(
+        fn finds_every_line_at_column_0(
             list in "([a \n\u{8a}]{0,3}[a ]{0,90}){0,9}", from in 0_usize..40
         ) {
             let list = list.as_bytes();
@@ -105,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_from_one() {
+    fn numbers_lines_from_one() {
         let mut numbers = LineNumbers::new(b"a\nb\n\nc");
         let lines = [0, 1, 2, 2, 4, 5, 9].map(|at| numbers.line_at(at));
         assert_eq!(lines, [1, 1, 2, 2, 3, 4, 4]);

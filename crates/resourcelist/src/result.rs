@@ -1,83 +1,83 @@
-//! What a scan finds: the envelope and the results in it, and how a result is said in one line.
+//! The envelope of a list, its results, and their one-line text form.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
-/// The parts of a ResourceList that are not resources; its `kind` has been checked.
+/// The parts of a ResourceList that are not resources; `kind` has been checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Envelope {
-    /// One of the versions of ResourceList that are in use.
+    /// API version of the list, one of the supported versions.
     pub api_version: String,
-    /// What the function has to say, in its order.
+    /// Results of the function, in their original order.
     pub results: Vec<FunctionResult>,
 }
 
-/// One entry of `results`. Empty strings stand for fields that are absent.
+/// One entry of `results`; absent fields are empty strings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FunctionResult {
-    /// What happened, for people.
+    /// Human-readable message.
     pub message: String,
-    /// How bad it is.
+    /// Severity; the default is `info`.
     pub severity: Severity,
-    /// The resource it is about.
+    /// Reference to the resource that the result is about.
     pub resource_ref: Option<ResourceRef>,
-    /// The field of the resource it is about.
+    /// Reference to the field of that resource.
     pub field: Option<Field>,
-    /// The file the resource came from.
+    /// Reference to the file that contains the resource.
     pub file: Option<File>,
-    /// Whatever else the function wants to attach.
+    /// Additional key-value pairs of the function.
     pub tags: BTreeMap<String, String>,
 }
 
-/// How bad a result is. Words that are none of these count as the default.
+/// The severity of a result; unknown words count as the default, `info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Severity {
-    /// The package is wrong.
+    /// The package is invalid.
     Error,
-    /// The package may be wrong.
+    /// The package may be invalid.
     Warning,
-    /// Nothing is wrong.
+    /// The message is only informational.
     #[default]
     Info,
 }
 
-/// Names a resource.
+/// A reference to a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceRef {
-    /// Its group and version.
+    /// Group and version of the resource.
     pub api_version: String,
-    /// Its kind.
+    /// Kind of the resource.
     pub kind: String,
-    /// Its namespace, empty if it has none.
+    /// Namespace of the resource; empty if it has none.
     pub namespace: String,
-    /// Its name.
+    /// Name of the resource.
     pub name: String,
 }
 
-/// Names a field of a resource, with its values where they are scalars.
+/// A reference to a field of a resource, with its values if they are scalars.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Field {
-    /// The way to the field, such as `spec.replicas`.
+    /// Path of the field, such as `spec.replicas`.
     pub path: String,
-    /// What the field holds.
+    /// Current value of the field.
     pub current_value: Option<String>,
-    /// What the function would have it hold.
+    /// Value that the function proposes for the field.
     pub proposed_value: Option<String>,
 }
 
-/// Names a place in the package.
+/// A reference to a document in a file of the package.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct File {
-    /// The file, relative to the package.
+    /// Path of the file, relative to the package.
     pub path: String,
-    /// Which of the file's documents, from zero.
+    /// Index of the document in the file, starting at 0.
     pub index: u32,
 }
 
 // === impl Envelope ===
 
 impl Envelope {
-    /// Whether any result is an error.
+    /// Returns whether any result is an error.
     #[must_use]
     pub fn has_errors(&self) -> bool {
         self.results
@@ -85,13 +85,13 @@ impl Envelope {
             .any(|result| result.severity == Severity::Error)
     }
 
-    /// The results for people, with an empty line between them.
+    /// Formats all results for people, separated by empty lines.
     #[must_use]
     pub fn results_text(&self) -> String {
         text(&self.results)
     }
 
-    /// The results whose message a log does not hold, for people; empty if it holds all of them.
+    /// Formats the results whose message does not occur in `log`; empty if all messages occur.
     #[must_use]
     pub fn results_missing_in(&self, log: &str) -> String {
         let missing = self.results.iter();
@@ -115,7 +115,7 @@ impl Display for FunctionResult {
         if let Some(field) = self.field.as_ref().filter(|it| !it.path.is_empty()) {
             write!(f, " {}", field.path)?;
         }
-        // Block scalars end in a line break that would leave a gap between results.
+        // Block scalars end with a line break, which would leave a gap between results.
         write!(f, ": {}", self.message.trim_end())
     }
 }
@@ -198,7 +198,7 @@ mod tests {
     )]
     #[case(resource("", "Pod", "", ""), None, "[info] Pod: said")]
     #[case(resource("", "", "", ""), field(""), "[info]: said")]
-    fn a_result_leaves_out_its_empty_parts(
+    fn omits_empty_parts_of_a_result(
         #[case] resource_ref: Option<ResourceRef>,
         #[case] field: Option<Field>,
         #[case] line: &str,
@@ -219,12 +219,12 @@ mod tests {
     #[case("info", Severity::Info)]
     #[case("", Severity::Info)]
     #[case("catastrophe", Severity::Info)]
-    fn a_severity_that_is_no_word_of_ours_is_info(#[case] word: &str, #[case] severity: Severity) {
+    fn treats_an_unknown_severity_as_info(#[case] word: &str, #[case] severity: Severity) {
         assert_eq!(Severity::from_word(word), severity);
     }
 
     #[test]
-    fn results_are_apart_by_an_empty_line_and_errors_are_noticed() {
+    fn separates_results_by_empty_lines_and_detects_errors() {
         let said = |severity, message: &str| FunctionResult {
             message: message.into(),
             severity,

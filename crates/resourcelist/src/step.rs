@@ -1,26 +1,26 @@
-//! The one stream of steps that JSON, YAML and what aliases stand for are all read as.
+//! The common stream of steps that JSON, YAML and expanded aliases are read as.
 
 use std::borrow::Cow;
 
-/// One step through a document, in the order it is written.
+/// One step through a document, in document order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
-    /// A scalar, as text whatever its type.
+    /// A scalar of any type, as text.
     Text(Cow<'a, str>),
-    /// A scalar that says there is nothing.
+    /// A null scalar.
     Null,
-    /// A mapping opens: keys and values follow in turn.
+    /// The start of a mapping; keys and values follow alternately.
     Map,
-    /// A sequence opens.
+    /// The start of a sequence.
     Seq,
-    /// The innermost open mapping or sequence closes.
+    /// The end of the innermost open mapping or sequence.
     End,
 }
 
 // === impl Step ===
 
 impl Step<'_> {
-    /// What it costs whoever has to look at this.
+    /// Returns the cost of processing this step, counted against the limit on alias expansion.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Text(text) => 1 + text.len(),

@@ -1,4 +1,4 @@
-//! What a scan promises, as tables and as properties.
+//! Tests of the guarantees of a scan, as tables and as properties.
 
 mod bounds;
 mod errors;
@@ -9,7 +9,7 @@ mod results;
 
 use crate::{Envelope, ScanError, scan, scan_whole};
 
-/// Scans both ways; what the whole reading finds, the quick one must find too.
+/// Scans with both functions and checks that `scan` succeeds wherever `scan_whole` does.
 fn scan_both(list: &str) -> Result<Envelope, ScanError> {
     let quick = scan(list.as_bytes());
     if let Ok(whole) = scan_whole(list.as_bytes()) {

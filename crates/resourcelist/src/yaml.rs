@@ -1,4 +1,4 @@
-//! Reads YAML of any layout, event by event, and keeps the parser inside bounds.
+//! Reads YAML of any layout, event by event, within the memory bounds of the parser.
 
 use memchr::{memchr, memchr3_iter};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
@@ -9,13 +9,15 @@ use crate::error::ScanError;
 use crate::lines::LineNumbers;
 use crate::step::Step;
 
-/// Deeper than this no reader in the field follows.
+/// Maximum nesting depth; other readers of ResourceLists accept less.
 const MAX_DEPTH: usize = 10_000;
-/// How many of `,`, `[` and `{` a text may have. The parser holds all tokens of a flow collection
-/// until it knows that it is no key, up to 800 bytes for each of these: some 200 MB at the limit.
+/// Maximum number of `,`, `[` and `{` in a text.
+///
+/// The parser holds all tokens of a flow collection until it is certain that the collection is not
+/// a key, with up to 800 bytes for each of these characters: about 200 MB at the limit.
 const MAX_FLOW_BYTES: usize = 1 << 18;
 
-/// Checks that bytes can be read as YAML at all.
+/// Checks that the bytes are valid UTF-8 without NUL bytes.
 pub(crate) fn text(list: &[u8]) -> Result<&str, ScanError> {
     let not_text = |at, detail| ScanError::NotText {
         line: LineNumbers::new(list).line_at(at),
@@ -25,12 +27,12 @@ pub(crate) fn text(list: &[u8]) -> Result<&str, ScanError> {
         std::str::from_utf8(list).map_err(|error| not_text(error.valid_up_to(), "no UTF-8"))?;
     match memchr(0, list) {
         None => Ok(text),
-        // The parser takes a NUL for the end of its input.
+        // The parser treats a NUL as the end of its input.
         Some(at) => Err(not_text(at, "a NUL byte")),
     }
 }
 
-/// Reads the one document of `text` into `collector`; `first_line` is the number of its first line.
+/// Reads the only document of `text`; `first_line` is the number of its first line.
 pub(crate) fn read(
     text: &str,
     first_line: usize,
@@ -99,7 +101,7 @@ impl Document<'_> {
         };
         if self.depth == 0 {
             if step == Step::Null {
-                // A document with nothing in it, as a stray marker makes.
+                // An empty document, for example after a superfluous marker.
                 return Ok(());
             }
             if self.has_content {

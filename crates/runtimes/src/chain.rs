@@ -1,14 +1,14 @@
-//! Runtimes in a fixed order: each image goes to the first one that knows it.
+//! The chain: tries the runtimes in a fixed order until one has the image.
 //!
-//! A request may name a file (`exec_path`). The file is run if it can be; else the image is looked
-//! up as usual. Clients take "not found" for final there, so such a request never gets it.
+//! A request may name a file (`exec_path`). If the file cannot be run, the image is looked up as
+//! usual. Clients treat "not found" as final there, so such a request never gets it.
 
 use runner_core::{
     Evaluation, EvaluationError, EvaluationFuture, Evaluator, FileAnswer, Function, ImageReference,
     Output, Reason, Runtime, TagConstraint,
 };
 
-/// Tries its runtimes in order. Only "not found" moves on to the next.
+/// Runtimes in a fixed order. Only "not found" moves an evaluation on to the next.
 pub struct Chain {
     runtimes: Vec<Box<dyn Runtime>>,
     default_prefix: String,
@@ -17,7 +17,7 @@ pub struct Chain {
 // === impl Chain ===
 
 impl Chain {
-    /// A chain in this order; bare image names take the prefix.
+    /// Returns a chain of runtimes in this order; bare image names get the prefix.
     #[must_use]
     pub fn new(runtimes: Vec<Box<dyn Runtime>>, default_prefix: impl Into<String>) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Chain {
         }
     }
 
-    /// Runs the request's file by the first runtime that runs files.
+    /// Runs the file of a request with the first runtime that runs files.
     async fn evaluate_file(&self, evaluation: &mut Evaluation) -> FileAnswer {
         for runtime in &self.runtimes {
             if let Some(answer) = runtime.evaluate_file(evaluation) {
@@ -105,7 +105,7 @@ impl Evaluator for Chain {
     }
 }
 
-/// "Not found" in the words that clients know, with the explanation among the facts.
+/// Returns "not found" in the text that clients expect, with the explanation in its metadata.
 pub(crate) fn not_found(function: &Function, explanation: &str) -> EvaluationError {
     let image = function.image.to_string();
     EvaluationError::not_found(format!("function {image:?} not found"))
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    /// Knows images of one name, and takes the input when it runs them.
+    /// A runtime (name, image name) that has images of one name and takes the input when it runs.
     struct Knows(&'static str, &'static str);
 
     impl Runtime for Knows {
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Runs the file `/fn/there` and refuses all others.
+    /// A runtime that runs the file `/fn/there` and refuses all others.
     struct Runs;
 
     impl Runtime for Runs {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_run_whatever_the_image() {
+    async fn runs_a_file_regardless_of_the_image() {
         for (image, tag) in [
             ("one:v1", ""),
             ("", ""),
@@ -212,12 +212,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_cannot_be_run_leaves_the_request_to_the_others() {
+    async fn evaluates_the_image_if_the_file_cannot_be_run() {
         let both =
             || -> Vec<Box<dyn Runtime>> { vec![Box::new(Runs), Box::new(Knows("pod", "two"))] };
         let gone = "/fn/gone";
         assert_eq!(ask_for_file(both(), gone, "two:v1", "").await, Ok("pod"));
-        // Never "not found": the caller takes that for final.
+        // Never "not found": clients treat that as final.
         let missing = Err((Reason::FunctionFailed, "no such file".to_owned()));
         assert_eq!(ask_for_file(both(), gone, "one:v1", "").await, missing);
         assert_eq!(
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_that_knows_the_image_runs_it() {
+    async fn runs_an_image_with_the_first_runtime_that_has_it() {
         assert_eq!(ask("one:v1", "").await.unwrap().evaluator, "exec");
         let second = ask("two:v1", "").await.unwrap();
         assert_eq!(
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unknown_everywhere_is_the_last_ones_word() {
+    async fn returns_the_last_error_for_an_unknown_image() {
         let error = ask("three", "").await.unwrap_err();
         assert_eq!(
             (error.reason(), error.message()),
@@ -289,14 +289,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_malformed_tag_is_told_with_its_image() {
+    async fn names_the_image_of_a_malformed_tag() {
         let error = ask("one", ">= nonsense").await.unwrap_err();
         let says = "failed to resolve tag for image \"one\" with constraint \">= nonsense\": ";
         assert!(error.message().starts_with(says), "{}", error.message());
     }
 
     #[tokio::test]
-    async fn a_chain_without_runtimes_knows_nothing() {
+    async fn returns_not_found_without_runtimes() {
         let chain = Chain::new(Vec::new(), "ghcr.io/x");
         let evaluation = Evaluation {
             image: "one".to_owned(),

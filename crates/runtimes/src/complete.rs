@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use runner_config::Configuration;
 use runner_core::{EvaluationError, Function, Reason};
 
-/// Delay after which a refused caller is asked to try again.
+/// Delay after which a refused caller is asked to retry (1 s).
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Waits until the configuration of a function is known.
 ///
 /// # Errors
-/// `KUBERNETES_UNREACHABLE` while the API server has not answered since the start: some
-/// FunctionConfig object may say that this function runs elsewhere or otherwise.
+/// `KUBERNETES_UNREACHABLE` while the API server has not answered since the start: a FunctionConfig
+/// object may configure the function differently.
 pub(crate) async fn configuration_of(
     function: &Function,
     configuration: &Configuration,

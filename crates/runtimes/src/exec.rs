@@ -1,4 +1,4 @@
-//! The exec runtime: functions for which an executable is configured, run beside the server.
+//! The exec runtime: runs functions for which an executable is configured, as child processes.
 
 mod files;
 
@@ -15,8 +15,10 @@ pub use files::Files;
 
 use crate::{Local, chain::not_found, complete};
 
-/// Variables of our own environment that a function may see: how to find programs, which language
-/// and time zone, how to reach the network. Everything else, secrets above all, stays with us.
+/// Environment variables of the runner that are passed on to functions.
+///
+/// They serve to find programs, select language and time zone, and reach the network. All others,
+/// above all secrets, are withheld.
 const PASSED_ON: [&str; 14] = [
     "PATH",
     "LANG",
@@ -34,7 +36,7 @@ const PASSED_ON: [&str; 14] = [
     "ALL_PROXY",
 ];
 
-/// Runs configured executables.
+/// The exec runtime.
 pub struct Exec {
     configuration: Configuration,
     files: Files,
@@ -47,11 +49,12 @@ pub struct Exec {
 // === impl Exec ===
 
 impl Exec {
-    /// The runtime's name.
+    /// Name of this runtime.
     pub const NAME: &'static str = "exec";
 
-    /// Runs what the configuration says, and those files that callers may name, in this process's
-    /// surroundings.
+    /// Returns a runtime for the configured executables and for files that callers may name.
+    ///
+    /// Functions get selected environment variables of this process.
     #[must_use]
     pub fn new(configuration: Configuration, files: Files, local: Local) -> Self {
         let env = PASSED_ON
@@ -187,7 +190,7 @@ mod tests {
     use super::*;
     use crate::Wording;
 
-    /// A runtime whose one binary is missing.
+    /// Returns a runtime whose only binary is missing.
     fn exec(directory: &Path) -> Exec {
         let config = directory.join("config.yaml");
         let text = "functions: [{function: gone, images: ['example.com/gone:v1']}]";

@@ -1,4 +1,4 @@
-//! The ways a function runs, and the chain that tries them in order.
+//! The runtimes `exec` and `pod`, and the chain that tries them in order.
 //!
 //! ```text
 //! Chain ─┬→ Exec ─→ Local ─→ process
@@ -6,7 +6,7 @@
 //!        └→ Pod ─→ wrapper-server in a pod
 //! ```
 //!
-//! Runtimes do not know each other, nor the server in front of them.
+//! A runtime depends neither on other runtimes nor on the gRPC server.
 
 mod chain;
 #[cfg(any(feature = "exec", feature = "pod"))]

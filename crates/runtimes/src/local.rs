@@ -1,4 +1,4 @@
-//! A program on this machine as an evaluation: run it, and say what its end means.
+//! Evaluates functions by running local programs and interpreting how they end.
 
 mod verdict;
 
@@ -13,17 +13,18 @@ use runner_process::{Completed, Engine, Program, RunError, StartError, excerpt, 
 
 pub use verdict::Wording;
 
-/// How much of a function's standard error goes into a message, and so into our log. A status may
-/// carry less.
+/// Largest number of bytes of a function's standard error in an error message (32 KiB).
+///
+/// The message is also logged. A gRPC status may carry less of it.
 pub(crate) const EXCERPT: usize = 32 << 10;
 
-/// From this size on an output is read off the server's own threads.
+/// Size of an output in bytes from which it is parsed on a blocking thread (512 KiB).
 const LONG_OUTPUT: usize = 512 << 10;
 
-/// A client told to come back later should not come back at once.
+/// Delay after which a caller is asked to retry when the queue is full (1 s).
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Runs programs and interprets their ends.
+/// An evaluator of local programs.
 #[derive(Clone)]
 pub struct Local {
     engine: Engine,
@@ -36,8 +37,10 @@ pub struct Local {
 // === impl Local ===
 
 impl Local {
-    /// For evaluations without a deadline, `time_limit` is theirs. An output that does not fit into
-    /// a message of `message_limit` bytes is an error.
+    /// Returns an evaluator that runs programs with this engine.
+    ///
+    /// `time_limit` applies to evaluations without a deadline. An output that does not fit into a
+    /// message of `message_limit` bytes is an error.
     #[must_use]
     pub fn new(
         engine: Engine,
@@ -55,7 +58,7 @@ impl Local {
         }
     }
 
-    /// Runs a program over the evaluation's list. `image` is what messages call the function.
+    /// Runs a program over the resource list of an evaluation. Messages call the function `image`.
     pub async fn evaluate(
         &self,
         program: &Arc<Program>,
@@ -83,7 +86,7 @@ impl Local {
         }
     }
 
-    /// Output and log as they fit into one message: the log gives way.
+    /// Fits output and log into one message by shortening the log.
     fn fit(&self, image: &str, completed: Completed) -> Result<(Bytes, Bytes), EvaluationError> {
         let Completed { stdout, stderr, .. } = completed;
         match self.message_limit.checked_sub(field_length(stdout.len())) {
@@ -109,7 +112,7 @@ impl Local {
         if completed.stdout.len() < LONG_OUTPUT {
             return verdict::of(wording, image, &completed).map(|()| completed);
         }
-        // Usually a millisecond, but an unusual layout takes hundreds: others should not wait.
+        // Usually takes 1 ms, but hundreds for an unusual layout, which must not delay other tasks.
         let image = image.to_owned();
         tokio::task::spawn_blocking(move || {
             verdict::of(wording, &image, &completed).map(|()| completed)
@@ -118,7 +121,7 @@ impl Local {
         .unwrap_or_else(|error| Err(EvaluationError::new(Reason::Internal, error.to_string())))
     }
 
-    /// The error of a program that could not be started.
+    /// Returns the error of a program that could not be started.
     pub(crate) fn start_error(image: &str, error: &StartError) -> EvaluationError {
         EvaluationError::new(
             Reason::FunctionFailed,
@@ -172,18 +175,18 @@ impl Local {
     }
 }
 
-/// A log that fits into what its output left of a message; what is too long loses its middle.
+/// Shortens a log to the space that its output left in a message, by cutting out its middle.
 fn fitting(log: Bytes, room: usize) -> Bytes {
     let longest = (0..=room.min(log.len())).rev();
-    // The length of the length takes a few bytes, too.
+    // The encoded length takes a few bytes, too.
     match longest.take(8).find(|length| field_length(*length) <= room) {
         Some(length) => shorten(log, length),
         None => Bytes::new(),
     }
 }
 
-/// Bytes that a field of this length takes in a message: its key, its length and itself. An empty
-/// one is left out.
+/// Returns the bytes that a field of this length takes in a message: its key, length and content.
+/// An empty field is left out.
 fn field_length(length: usize) -> usize {
     let bits = usize::BITS - length.leading_zeros();
     match length {
@@ -199,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_fits_beside_its_output_is_whole() {
+    fn keeps_a_log_that_fits_beside_its_output() {
         for (list, log) in [(0, 1), (1, 0), (100, 127), (100, 128), (70_000, 20_000)] {
             let message = EvaluateFunctionResponse {
                 resource_list: Bytes::from(vec![b'l'; list]),

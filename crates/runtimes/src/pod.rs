@@ -1,4 +1,4 @@
-//! The pod runtime: functions in Kubernetes pods, each behind a wrapper that speaks gRPC.
+//! The pod runtime: runs functions in Kubernetes pods, each behind a wrapper.
 //!
 //! ```text
 //! evaluate ─→ registry ─→ Driver (owns the pool) ─→ cluster
@@ -6,8 +6,8 @@
 //!     └─→ the pod's wrapper, over the pod's one channel
 //! ```
 //!
-//! The driver decides nothing: it tells the pool what happened and does what the pool says. A
-//! request itself never waits for the API server, only for the pool's word.
+//! The driver decides nothing: it passes events to the pool and carries out the pool's actions. A
+//! request never waits for the API server, only for a decision of the pool.
 
 mod announce;
 mod connection;
@@ -56,63 +56,63 @@ use heartbeat::Heartbeat;
 use message::{Assigned, Message, Verdict};
 use warm::WarmUp;
 
-/// How traces are carried from span to span.
+/// Functions that carry traces from span to span in HTTP headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracing {
     /// Writes the trace of a span into the headers of a request made within it.
     pub inject: fn(&tracing::Span, &mut http::HeaderMap),
-    /// Joins a fresh span to the trace in such headers.
+    /// Joins a new span to the trace in such headers.
     pub join: fn(&tracing::Span, &http::HeaderMap),
 }
 
-/// How functions run in pods.
+/// Options of the pod runtime.
 pub struct PodOptions {
-    /// The way to the API server.
+    /// Client of the Kubernetes API server.
     pub client: kube::Client,
-    /// The namespace of function pods.
+    /// Namespace of function pods.
     pub namespace: String,
     /// DNS domain of the cluster, such as `cluster.local`.
     pub cluster_domain: String,
-    /// What pods are made from.
+    /// Source of the templates that pods and services are made from.
     pub templates: TemplateSource,
-    /// What is the same for all pods.
+    /// Rendering options that are the same for all pods.
     pub render: RenderOptions,
-    /// How the wrapper gets into pods.
+    /// Policy for the way in which the wrapper gets into pods.
     pub injection: InjectionPolicy,
-    /// Which way to take to a pod.
+    /// Address at which pods are called: their own or that of their service.
     pub connect: Connect,
-    /// The pool's limits.
+    /// Limits of the pool.
     pub limits: Limits,
     /// Settings of functions for which nothing else is configured.
     pub defaults: Settings,
-    /// Where wrappers announce themselves; none: the watch alone tells that they listen.
+    /// Listener for announcements; none: only the watch shows that pods start.
     pub announcing: Option<Announcing>,
-    /// The largest message, both ways.
+    /// Size limit of a message in bytes, in both directions.
     pub message_limit: usize,
-    /// The time limit of evaluations whose caller gives none.
+    /// Time limit of evaluations whose caller sets no deadline.
     pub function_timeout: Duration,
-    /// How long no node may be found for a pod before it counts as failed.
+    /// Time without a node after which a pod counts as failed.
     pub unschedulable_timeout: Duration,
-    /// How often services without a pod are looked for.
+    /// Interval of the search for services without a pod and pods without a service; at least 1 s.
     pub scan_interval: Duration,
     /// Whether to start the pods of the warm set.
     pub warm_up: bool,
-    /// Passes traces on to wrappers, and joins the starts of pods to them.
+    /// Functions that pass traces on to wrappers and join the starts of pods to them.
     pub tracing: Option<Tracing>,
 }
 
-/// How much of the cluster the runtime knows.
+/// Extent to which the state of the cluster is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InStep {
     /// Pods and services have not been listed yet.
     No,
-    /// Pods and services are known, the templates are still waited for.
+    /// Pods and services have been listed; the templates have not been read yet.
     ButTemplates,
-    /// Everything is known that evaluations need.
+    /// Everything that evaluations need is known.
     Yes,
 }
 
-/// Runs functions in pods. Clones share the pods.
+/// The pod runtime. Clones share the pods.
 #[derive(Clone)]
 pub struct Pod {
     inner: Arc<Inner>,
@@ -131,7 +131,7 @@ struct Inner {
     tracing: Option<Tracing>,
 }
 
-/// Tells the pool that a caller went away, unless the request ended.
+/// A request in the pool, which is cancelled when dropped before it has ended.
 struct Held<'a> {
     request: RequestId,
     messages: &'a mpsc::UnboundedSender<Message>,
@@ -141,10 +141,10 @@ struct Held<'a> {
 // === impl Pod ===
 
 impl Pod {
-    /// The runtime's name.
+    /// Name of this runtime.
     pub const NAME: &'static str = "pod";
 
-    /// Starts watching the cluster and keeping pods, in tasks of their own.
+    /// Starts the tasks that watch the cluster and keep the pods.
     #[must_use]
     pub fn start(options: PodOptions, configuration: Configuration, registry: Registry) -> Self {
         let (messages, inbox) = mpsc::unbounded_channel();
@@ -180,25 +180,26 @@ impl Pod {
         }
     }
 
-    /// Returns how much of the cluster is known, and every change of it.
+    /// Returns the extent to which the state of the cluster is known, as a watch channel.
     #[must_use]
     pub fn in_step(&self) -> watch::Receiver<InStep> {
         self.inner.in_step.clone()
     }
 
-    /// Returns for how long the task that owns the pods has not run, where that means that it is
-    /// stuck or has ended.
+    /// Returns for how long the driver has not run, if it is stuck or has ended.
     #[must_use]
     pub fn stuck_for(&self) -> Option<Duration> {
         self.inner.heartbeat.stuck_for(Instant::now())
     }
 
-    /// Takes no more requests and finishes those there are; the pods stay for the successor.
+    /// Accepts no more requests and finishes those it has; the pods stay for the next process.
     pub fn drain(&self, grace: Duration) {
         let _ = self.inner.messages.send(Message::Drain(grace));
     }
 
-    /// The state of everything; none while shutting down. Waits until the cluster is known.
+    /// Returns the state of all pods, or none while shutting down.
+    ///
+    /// Waits until the state of the cluster is known.
     pub async fn survey(&self) -> Option<Survey> {
         let (reply, answer) = oneshot::channel();
         self.inner.messages.send(Message::Survey(reply)).ok()?;
@@ -252,7 +253,7 @@ impl Pod {
             .map_err(|error| error.with("image", image).with("evaluator", Self::NAME))
     }
 
-    /// Goes where the pool sends the request, until it is answered.
+    /// Calls the pods that the pool assigns until the request is answered or has failed.
     async fn follow(
         &self,
         held: &mut Held<'_>,
@@ -279,7 +280,7 @@ impl Pod {
             let outcome = tokio::select! {
                 biased;
                 outcome = timeout_at(deadline.into(), call) => outcome,
-                // The pool gave the pod up before the connection did.
+                // The pool gave the pod up before the connection failed.
                 Some(next) = verdicts.recv() => {
                     verdict = next;
                     continue;
@@ -304,7 +305,10 @@ impl Pod {
         }
     }
 
-    /// The pool's next word. It speaks before the deadline by itself, once it is in step.
+    /// Waits for the next decision of the pool.
+    ///
+    /// Once the state of the cluster is known, the pool decides before the deadline by itself; the
+    /// wait is then 50 ms longer, to receive that decision.
     async fn next(
         &self,
         verdicts: &mut mpsc::UnboundedReceiver<Verdict>,
@@ -429,7 +433,6 @@ fn stopped() -> EvaluationError {
     EvaluationError::new(Reason::Draining, "the function runner is shutting down")
 }
 
-/// A request as the pool is told of it.
 fn request(
     id: RequestId,
     function: &Arc<runner_pool::Function>,

@@ -1,4 +1,4 @@
-//! Pods and services are kept in pairs: what the driver asks of the API server.
+//! Tests of the driver's requests to the API server that keep pods and services in pairs.
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
@@ -18,11 +18,11 @@ use tokio::sync::mpsc;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A request that changes something: method, path, body.
+/// A request that changes an object: method, path, body.
 type Change = (String, String, Value);
 
-/// Returns a client of an API server that lists these objects, shows no changes of them, and
-/// reports the requests that ask for changes.
+/// Returns a client of an API server that lists these objects, shows no changes to them, and
+/// reports requests for changes.
 fn api_server(pods: Value, services: Value) -> (kube::Client, mpsc::UnboundedReceiver<Change>) {
     let (sender, changes) = mpsc::unbounded_channel();
     let lists = Arc::new((pods, services));

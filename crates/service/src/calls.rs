@@ -1,14 +1,14 @@
 //! The metric `rpc.server.call.duration` of OpenTelemetry's conventions for gRPC servers.
 //!
-//! Measures the calls with one answer that are made often: evaluations and health checks. Streams
-//! (watches, reflection) last as long as their callers like, which says nothing about the server.
+//! Only frequent unary calls are measured: evaluations and health checks. The duration of streams
+//! (watches, reflection) depends on the client and says nothing about the server.
 
 use std::{sync::OnceLock, time::Instant};
 
 use opentelemetry::{KeyValue, global, metrics::Histogram};
 use tonic::Code;
 
-/// Names of the gRPC status codes, at the place of their numbers.
+/// Names of the gRPC status codes, indexed by code.
 const CODE_NAMES: [&str; 17] = [
     "OK",
     "CANCELLED",
@@ -29,18 +29,18 @@ const CODE_NAMES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
-/// One call; it is recorded when dropped.
+/// A call whose duration is recorded when it is dropped.
 pub(crate) struct Call {
     method: &'static str,
     started: Instant,
-    /// The answer's status. A call that is dropped without one was cancelled by its caller.
+    /// Status code of the response. A call that is dropped without one was cancelled by its caller.
     pub(crate) code: Code,
 }
 
 // === impl Call ===
 
 impl Call {
-    /// Begins to measure a call by its path, if it is one of those that are measured.
+    /// Starts to measure the call of a path; returns none if calls of this method are not measured.
     pub(crate) fn begin(path: &str) -> Option<Self> {
         let method = match path {
             "/evaluator.FunctionEvaluator/EvaluateFunction" => {

@@ -4,16 +4,17 @@ use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 
-/// The answer has to reach the caller before the caller stops listening.
+/// Time reserved for the response to reach the caller before its deadline (100 ms, or a tenth of
+/// the timeout if that is less).
 const MARGIN: Duration = Duration::from_millis(100);
 
-/// When to answer at the latest; none if the caller waits for ever.
+/// Returns the latest time to answer, or none if the caller sets no deadline.
 pub(crate) fn of(headers: &HeaderMap, now: Instant) -> Option<Instant> {
     let timeout = parse(headers.get("grpc-timeout")?.to_str().ok()?)?;
     now.checked_add(timeout - MARGIN.min(timeout / 10))
 }
 
-/// At most eight digits and a unit.
+/// Parses at most eight digits and a unit.
 fn parse(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     if digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -49,14 +50,14 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_deadline() {
+    fn ignores_malformed_timeouts() {
         for text in ["", "S", "5", "5x", "-5S", "123456789S", "µ"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn the_answer_leaves_before_the_caller_does() {
+    fn answers_before_the_callers_deadline() {
         let now = Instant::now();
         let mut headers = HeaderMap::new();
         assert_eq!(of(&headers, now), None);

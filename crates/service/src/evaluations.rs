@@ -1,4 +1,4 @@
-//! The `FunctionEvaluator` service: from the wire to an evaluator and back.
+//! The `FunctionEvaluator` service: decodes requests, calls an evaluator and encodes its answers.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
@@ -24,14 +24,14 @@ use crate::{
     request_id,
 };
 
-/// Serves an evaluator.
+/// The gRPC service of an evaluator.
 pub(crate) struct Evaluations {
     pub(crate) evaluator: Arc<dyn Evaluator>,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) trace_parent: Option<TraceParent>,
-    /// The largest message that is sent.
+    /// Size limit of a response in bytes.
     pub(crate) message_limit: usize,
-    /// The phase from which on new evaluations are refused.
+    /// First phase in which new evaluations are refused.
     pub(crate) closed_from: Phase,
 }
 
@@ -83,7 +83,7 @@ impl FunctionEvaluator for Evaluations {
 // === impl Evaluations ===
 
 impl Evaluations {
-    /// A long answer goes as it lies in memory: a layer makes a body of it.
+    /// Returns a response. The layer in `front` sends a long one without copying it.
     fn respond(&self, message: EvaluateFunctionResponse) -> Response<EvaluateFunctionResponse> {
         match Uncopied::response(message, self.message_limit) {
             Ok(uncopied) => {
@@ -144,7 +144,7 @@ impl Evaluations {
         if self.lifecycle.phase() >= self.closed_from {
             return Err(draining());
         }
-        // A bug in one evaluation must not take the connection, and with it everyone else, down.
+        // A panic in one evaluation must not close the connection and fail all other calls on it.
         let evaluated = AssertUnwindSafe(self.evaluator.evaluate(evaluation)).catch_unwind();
         tokio::select! {
             biased;
@@ -156,7 +156,8 @@ impl Evaluations {
         }
     }
 
-    /// Only where the log wants it: it keeps the input's buffer alive.
+    /// Returns the input only if the log level includes it, because it keeps the input's buffer
+    /// alive.
     fn keep_for_log(&self, evaluation: &Evaluation) -> Option<Bytes> {
         tracing::enabled!(tracing::Level::TRACE).then(|| evaluation.resource_list.clone())
     }

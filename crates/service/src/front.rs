@@ -1,7 +1,8 @@
-//! Evaluations, past the router: their answers go out as they lie in memory, and what tonic says of
-//! a request over the message limit is said in words and details.
+//! Passes evaluations to their service without the router that serves all other calls.
 //!
-//! All but a few calls are evaluations, and a router is a good deal of code to fetch for each.
+//! Almost all calls are evaluations, and routing would execute a lot of code for each. Long
+//! responses are sent without copying them, and tonic's error for a request over the message limit
+//! is replaced by one with an explanation and details.
 
 use std::{
     convert::Infallible,
@@ -21,7 +22,7 @@ use tower::{Layer, Service};
 
 use crate::{calls::Call, evaluations::Evaluations};
 
-/// Puts evaluations in front of whatever else is served.
+/// A layer that serves evaluations itself and passes all other calls on.
 #[derive(Clone)]
 pub(crate) struct EvaluationsFirst {
     pub(crate) evaluations: FunctionEvaluatorServer<Evaluations>,
@@ -73,14 +74,16 @@ where
     }
 }
 
-/// Whether a call's path, `/service/method`, is of the evaluations' service.
+/// Returns whether a path, `/service/method`, belongs to the evaluation service.
 fn is_evaluation(path: &str) -> bool {
     let service = path.strip_prefix('/').and_then(|path| path.split_once('/'));
     service.is_some_and(|(service, _)| service == SERVICE_NAME)
 }
 
-/// Notes the status of an answer. One without a status in its headers succeeded: handlers of calls
-/// with one answer either have it or an error before the first header is sent.
+/// Records the status of a response.
+///
+/// A response without a status in its headers succeeded: handlers of unary calls have either a
+/// response or an error before the first header is sent.
 async fn measured(
     call: Option<Call>,
     answer: impl Future<Output = Result<Response<Body>, Infallible>>,
@@ -102,7 +105,7 @@ async fn outgoing(
         *response.body_mut() = body;
         return Ok(response);
     }
-    // The decoder refuses before a handler runs, so its status is in the headers.
+    // The decoder fails before a handler runs, so its status is in the headers.
     let refusal = Status::from_header_map(response.headers());
     Ok(
         match refusal.and_then(|refusal| in_words(&refusal, limit)) {

@@ -1,10 +1,10 @@
-//! A connection on which an answer leaves as a whole.
+//! A connection that sends a response in one write.
 //!
-//! h2 writes a message of some length with what is before it, flushes, and only then writes the
-//! trailers. For the caller that is two packets, to be woken by each, and for us a call to the
-//! system more. A flush that comes with such a message is therefore skipped: another one always
-//! follows, after whatever h2 had to send behind it. It is for plaintext only: under TLS
-//! it would not be h2 that writes here.
+//! h2 writes a message of some length together with the frames before it, flushes, and only then
+//! writes the trailers. That makes two packets, each of which wakes the caller, and an additional
+//! system call here. The flush after such a message is therefore skipped: another flush always
+//! follows, after the remaining frames that h2 has to send. This is for plaintext only: under TLS,
+//! h2 does not write to this connection directly.
 
 use std::{
     io::{self, IoSlice},
@@ -16,15 +16,17 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
-/// What is longer goes out as it lies in memory: the copy would cost more than it saves.
+/// Longest write in bytes that is buffered (16 KiB).
+///
+/// Longer ones are passed on directly, because the copy would cost more than it saves.
 const LONGEST: usize = 16 << 10;
 
-/// A connection, and what is to leave by it.
+/// A connection with a buffer of outgoing bytes.
 #[derive(Debug)]
 pub(crate) struct Gathered<C> {
     connection: C,
     outgoing: BytesMut,
-    /// The last write was a message with something before it.
+    /// Whether to skip the next flush, because the last write was a message with frames before it.
     skips_flush: bool,
 }
 
@@ -123,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what it is given, write by write.
+    /// A writer that records every write.
     #[derive(Default)]
     struct Recorded(Vec<Vec<u8>>);
 
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_leaves_as_a_whole() {
+    async fn sends_a_response_in_one_write() {
         let mut gathered = Gathered::new(Recorded::default());
         write(&mut gathered, &[b"head", b"message"]).await;
         flush(&mut gathered).await;
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_with_nothing_behind_it_leaves_too() {
+    async fn sends_a_message_that_nothing_follows() {
         let mut gathered = Gathered::new(Recorded::default());
         for message in [&b"first"[..], b"second"] {
             write(&mut gathered, &[b"head", message]).await;
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_long_is_not_copied_and_stays_in_its_place() {
+    async fn passes_long_writes_on_in_order() {
         let mut gathered = Gathered::new(Recorded::default());
         let long = vec![b'x'; LONGEST + 1];
         write(&mut gathered, &[b"before"]).await;

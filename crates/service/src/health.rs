@@ -18,12 +18,12 @@ use tonic::{Request, Response, Status};
 
 use crate::lifecycle::{Lifecycle, Phase};
 
-/// Names of the whole server and of the service that Porch calls.
+/// Names for readiness: the whole server, and the service that Porch calls.
 const READINESS: [&str; 2] = ["", "evaluator.FunctionEvaluator"];
-/// Name that says whether the process should be restarted.
+/// Name for liveness: `NOT_SERVING` means that the process should be restarted.
 const LIVENESS: &str = "liveness";
 
-/// A check of whether some part of the process is stuck; returns what is wrong.
+/// A check of whether some part of the process is stuck; returns a description of the problem.
 pub type StuckCheck = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// The health service of a server.
@@ -91,15 +91,16 @@ impl health_server::Health for Health {
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         let service = request.into_inner().service;
-        // An open watch must not hold up the end of a server that has drained.
+        // An open watch must not delay the shutdown of a drained server.
         let lifecycle = self.lifecycle.clone();
         let end = async move { lifecycle.reached(Phase::Draining).await };
         if !READINESS.contains(&service.as_str()) {
-            // Whether a process is stuck is found out when somebody asks: only a check does.
+            // The check for stuck parts runs on demand and reports no changes, so a watch shows it
+            // once.
             let status = self.status_of(&service);
             let status = status.unwrap_or(ServingStatus::ServiceUnknown);
             let first = futures::stream::once(async move { Ok(response(status)) });
-            // The protocol keeps the stream open: the service might come to be.
+            // The protocol requires an open stream: the service might be added later.
             let open = first.chain(futures::stream::pending()).take_until(end);
             return Ok(Response::new(Box::pin(open)));
         }

@@ -1,11 +1,12 @@
-//! The gRPC server: evaluations, health, status, reflection, limits and a graceful end.
+//! The gRPC server: evaluations, health, status, reflection, limits and graceful shutdown.
 //!
 //! ```text
 //! listener ─→ front ─→ Evaluations ─→ dyn Evaluator
 //!                   └→ router ─→ health, status, reflection
 //! ```
 //!
-//! It is given an [`Evaluator`](runner_core::Evaluator) and knows nothing of what stands behind it.
+//! The server calls an [`Evaluator`](runner_core::Evaluator) and does not depend on its
+//! implementation.
 
 mod calls;
 mod deadline;
@@ -31,5 +32,5 @@ pub use status::StatusSource;
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError, TlsFiles};
 
-/// Joins a span to the trace its caller sent along.
+/// A function that joins a span to the trace in the headers of its request.
 pub type TraceParent = fn(&tracing::Span, &http::HeaderMap);

@@ -1,10 +1,10 @@
-//! From starting through serving to drained.
+//! The phases of a server: starting, serving, draining, stopping.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-/// Where a server is in its life. Cheap to clone; all clones see the same.
+/// The current phase of a server. Clones are cheap and share the phase.
 #[derive(Clone, Debug)]
 pub struct Lifecycle(Arc<watch::Sender<Phase>>);
 
@@ -12,9 +12,9 @@ pub struct Lifecycle(Arc<watch::Sender<Phase>>);
 pub(crate) enum Phase {
     Starting,
     Serving,
-    /// Nothing new; what runs may finish.
+    /// No new connections are accepted; running evaluations may finish.
     Draining,
-    /// What still runs is told so and ends.
+    /// The grace period has ended; evaluations that still run fail.
     Stopping,
 }
 
@@ -27,12 +27,14 @@ impl Default for Lifecycle {
 }
 
 impl Lifecycle {
-    /// Configuration is loaded and everything is in step: health says SERVING.
+    /// Enters the phase `Serving`, in which health checks return SERVING.
+    ///
+    /// To be called once the configuration is loaded and everything is in step.
     pub fn ready(&self) {
         self.advance(Phase::Serving);
     }
 
-    /// Refuses new evaluations and gives the running ones this long to finish.
+    /// Starts to drain; running evaluations get `grace` to finish.
     pub fn drain(&self, grace: Duration) {
         self.advance(Phase::Draining);
         let lifecycle = self.clone();
@@ -42,7 +44,7 @@ impl Lifecycle {
         });
     }
 
-    /// Waits until it drains.
+    /// Waits until the server drains.
     pub async fn draining(&self) {
         self.reached(Phase::Draining).await;
     }
@@ -54,7 +56,7 @@ impl Lifecycle {
     /// Waits until the phase is reached or passed.
     pub(crate) async fn reached(&self, phase: Phase) {
         let mut phases = self.0.subscribe();
-        // The sender lives in `self`.
+        // Cannot fail: the sender is in `self`.
         let _ = phases.wait_for(|now| *now >= phase).await;
     }
 
@@ -62,7 +64,7 @@ impl Lifecycle {
         self.0.subscribe()
     }
 
-    /// A life has one direction.
+    /// Enters a phase unless it is reached already: phases never go back.
     fn advance(&self, to: Phase) {
         self.0.send_if_modified(|phase| {
             let forward = *phase < to;

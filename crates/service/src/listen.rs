@@ -1,4 +1,4 @@
-//! Where to listen.
+//! The address and port that a server listens on.
 
 use std::{
     io,
@@ -7,19 +7,19 @@ use std::{
 
 use tokio::net::TcpListener;
 
-/// A port, and the address it is taken on.
+/// A port and the address that it is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenAt {
-    /// None stands for every address of the machine.
+    /// IP address; none: all addresses of the machine.
     pub address: Option<IpAddr>,
-    /// 0 takes a free one.
+    /// Port; 0 selects a free one.
     pub port: u16,
 }
 
 // === impl ListenAt ===
 
 impl ListenAt {
-    /// A port on every address.
+    /// Returns a port on all addresses.
     #[must_use]
     pub fn everywhere(port: u16) -> Self {
         Self {
@@ -28,14 +28,14 @@ impl ListenAt {
         }
     }
 
-    /// Takes the port.
+    /// Binds the port.
     pub async fn bind(self) -> io::Result<TcpListener> {
         let bind = async |address| TcpListener::bind(SocketAddr::new(address, self.port)).await;
         if let Some(address) = self.address {
             return bind(address).await;
         }
         match bind(Ipv6Addr::UNSPECIFIED.into()).await {
-            // Machines without IPv6.
+            // The machine may have no IPv6.
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
                 bind(Ipv4Addr::UNSPECIFIED.into()).await
             }

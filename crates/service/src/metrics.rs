@@ -1,4 +1,4 @@
-//! What the server counts.
+//! Metrics of evaluations.
 
 use std::{sync::OnceLock, time::Instant};
 
@@ -14,7 +14,7 @@ struct Instruments {
     bytes: Counter<u64>,
 }
 
-/// Counts one evaluation when it ends, however it ends.
+/// An evaluation that is recorded when it ends; if it is dropped before, as cancelled.
 pub(crate) struct Measured {
     function: String,
     started: Instant,
@@ -68,7 +68,7 @@ impl Measured {
 
     pub(crate) fn failed(mut self, error: &EvaluationError) {
         if matches!(error.reason(), Reason::FunctionNotFound | Reason::BadImage) {
-            // Names that a client made up must not become time series.
+            // Image names invented by a client must not become time series.
             "unknown".clone_into(&mut self.function);
         }
         let evaluator = error.fact("evaluator").unwrap_or("none").to_owned();
@@ -98,7 +98,7 @@ impl Drop for Measured {
     }
 }
 
-/// An image's last path part, without tag and digest.
+/// Returns the last path segment of an image, without tag and digest.
 fn name(image: &str) -> &str {
     let path = image.split('@').next().unwrap_or(image);
     let last = path.rsplit('/').next().unwrap_or(path);

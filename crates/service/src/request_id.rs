@@ -1,4 +1,4 @@
-//! A name for each request, for logs and for the person who asks about one.
+//! Request IDs, which appear in logs and in the details of errors.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -12,7 +12,7 @@ use http::HeaderMap;
 
 const MAX_LENGTH: usize = 128;
 
-/// The caller's `x-request-id`, or a new one.
+/// Returns the caller's `x-request-id`, or a new ID if there is none of valid length.
 pub(crate) fn of(headers: &HeaderMap) -> String {
     let given = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     match given {
@@ -21,7 +21,7 @@ pub(crate) fn of(headers: &HeaderMap) -> String {
     }
 }
 
-/// Random for each process, counted within it.
+/// Returns a random prefix of this process and a counter.
 fn fresh() -> String {
     static PREFIX: OnceLock<u32> = OnceLock::new();
     static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_callers_name_is_kept_and_others_differ() {
+    fn keeps_the_callers_id_and_generates_unique_ones() {
         let mut headers = HeaderMap::new();
         assert_ne!(of(&headers), of(&headers));
         headers.insert("x-request-id", "render-7".parse().unwrap());

@@ -1,4 +1,4 @@
-//! The listening server.
+//! The gRPC server: binds the port, assembles the services and serves them.
 
 use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -26,34 +26,40 @@ use crate::{
     front::EvaluationsFirst, gathered::Gathered, lifecycle::Phase, status::Reports,
 };
 
-/// Clients hold one connection for ever: find out when the other side is gone.
+/// Interval of HTTP/2 pings (30 s).
+///
+/// Clients keep one connection open indefinitely; pings detect that the other side is gone.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A list of the default limit fits into a stream's window: no round trips while it is sent.
+/// HTTP/2 flow-control window of a stream in bytes (8 MiB).
+///
+/// A resource list of the default size limit fits into it and is sent without round trips.
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
-/// Once drained, this long for the last answers to leave.
+/// Time for the last responses to be sent after the grace period (2 s).
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How to serve.
+/// Options of a [`Server`].
 #[derive(Default)]
 pub struct ServerOptions {
-    /// The largest message, both ways.
+    /// Size limit of a message in bytes, in both directions.
     pub message_limit: usize,
-    /// Joins evaluations to their callers' traces.
+    /// Function that joins evaluations to the traces of their callers.
     pub trace_parent: Option<TraceParent>,
-    /// Offers the status service, fed by this.
+    /// Source of the status service; none: the service is not offered.
     pub status: Option<Arc<dyn StatusSource>>,
-    /// Check of whether the process is stuck, for the health service `liveness`. A runtime that no
-    /// longer runs any task needs none: it does not answer.
+    /// Check of whether the process is stuck, for the health service `liveness`.
+    ///
+    /// A tokio runtime that no longer runs any task needs no check: it does not answer.
     pub stuck: Option<StuckCheck>,
-    /// Serves calls that arrive while it drains. Their callers have not yet heard the goodbye that
-    /// is on its way to every connection, and refusing would fail a call for being sent a moment too
-    /// early; a caller that goes elsewhere by itself is refused instead.
+    /// Whether calls that arrive while the server drains are served.
+    ///
+    /// A caller may send a call before it sees the GOAWAY that is on its way to every connection,
+    /// and refusing would fail such a call. False suits callers that retry elsewhere by themselves.
     pub serves_late_calls: bool,
-    /// Serves TLS instead of plaintext.
+    /// TLS configuration; none: plaintext.
     #[cfg(feature = "tls")]
     pub tls: Option<Tls>,
 }
@@ -62,7 +68,7 @@ type Router = tonic::transport::server::Router<
     tower::layer::util::Stack<EvaluationsFirst, tower::layer::util::Identity>,
 >;
 
-/// A server that holds its port.
+/// A server that has bound its port.
 pub struct Server {
     listener: TcpListener,
     router: Router,
@@ -71,21 +77,21 @@ pub struct Server {
     lifecycle: Lifecycle,
 }
 
-/// Why a server cannot serve.
+/// A reason why a server cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The address is taken, or not ours.
+    /// The address is in use or does not belong to this machine.
     #[error("cannot listen on {at}: {source}")]
     Listen {
-        /// Where.
+        /// The requested address and port.
         at: ListenAt,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The descriptor set is broken.
+    /// The descriptor set is invalid.
     #[error("cannot offer reflection: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
-    /// Serving ended.
+    /// The server has stopped after a transport error and accepts no more connections.
     #[error("cannot serve: {0}")]
     Serve(#[source] tonic::transport::Error),
 }
@@ -93,7 +99,7 @@ pub enum ServerError {
 // === impl ServerOptions ===
 
 impl ServerOptions {
-    /// Plaintext messages up to a limit, evaluations joined to their callers' traces.
+    /// Returns options of a plaintext server that joins evaluations to the traces of their callers.
     #[must_use]
     pub fn plaintext(message_limit: usize, trace_parent: TraceParent) -> Self {
         Self {
@@ -111,7 +117,7 @@ impl ServerOptions {
 // === impl Server ===
 
 impl Server {
-    /// Takes the port and makes everything ready to serve an evaluator.
+    /// Binds the port and prepares the services for an evaluator.
     pub async fn bind(
         at: ListenAt,
         evaluator: Arc<dyn Evaluator>,
@@ -135,7 +141,7 @@ impl Server {
         let evaluations = FunctionEvaluatorServer::new(evaluations)
             .max_decoding_message_size(limit)
             .max_encoding_message_size(limit)
-            // Never sent: compressing costs more time than a cluster's network does.
+            // Responses are never compressed: that takes longer than sending them within a cluster.
             .accept_compressed(CompressionEncoding::Gzip);
         let status = options.status.clone();
         let status = status.map(|source| Reports::server(source, lifecycle.clone()));
@@ -161,12 +167,13 @@ impl Server {
         })
     }
 
-    /// Where it listens: the real port where port 0 was asked for.
+    /// Returns the address the server listens on, with the actual port if port 0 was requested.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until the lifecycle drains; then accepts nothing, finishes what runs, and returns.
+    /// Serves until the lifecycle drains, then accepts no connections, finishes running calls and
+    /// returns.
     pub async fn serve(self) -> Result<(), ServerError> {
         let incoming = TcpIncoming::from(self.listener).with_nodelay(Some(true));
         #[cfg(feature = "tls")]
@@ -191,7 +198,7 @@ where
         async move { lifecycle.reached(Phase::Draining).await }
     };
     let served = router.serve_with_incoming_shutdown(incoming, drain);
-    // Connections of clients that never let go do not outlive the grace period.
+    // Connections that clients never close are cut off after the grace period.
     let cut_off = async {
         lifecycle.reached(Phase::Stopping).await;
         tokio::time::sleep(LINGER).await;
@@ -201,7 +208,7 @@ where
         .map_or(Ok(()), |served| served.map_err(ServerError::Serve))
 }
 
-/// Describes the services that this server offers, not all that the descriptors know.
+/// Describes the services that this server offers, which may be fewer than in the descriptor set.
 fn reflection(has_status: bool) -> tonic_reflection::server::Builder<'static> {
     let mut names = vec![
         function_evaluator_server::SERVICE_NAME,

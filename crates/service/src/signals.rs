@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: the first drains, the second ends at once.
+//! Handling of SIGTERM and SIGINT: the first signal drains, the second ends the process at once.
 
 use std::{io, time::Duration};
 
@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::Lifecycle;
 
 impl Lifecycle {
-    /// Drains at the first signal from now on. At the second, does the last things and ends the
+    /// Drains at the first signal from now on; at the second, calls `last_things` and ends the
     /// process.
     pub fn drain_on_signals(
         &self,

@@ -1,7 +1,7 @@
-//! The status service: what the runner is doing, for people.
+//! The status service: reports the current state of the runner.
 //!
-//! It is given a source and knows nothing of what is reported. However many watch, the source is
-//! asked a few times a second at most.
+//! The reports come from a [`StatusSource`], which is queried a few times a second at most,
+//! regardless of the number of clients.
 
 use std::{
     sync::Arc,
@@ -18,12 +18,14 @@ use tonic::{Request, Response, Status};
 
 use crate::lifecycle::{Lifecycle, Phase};
 
-/// A report serves everyone who asks within this time.
+/// Time for which a report is reused (200 ms).
 const FRESH: Duration = Duration::from_millis(200);
 
-/// Who knows what there is to report.
+/// A source of status reports.
 pub trait StatusSource: Send + Sync + 'static {
-    /// Everything but the phase, which is the server's own to know. Must come to an end by itself.
+    /// Returns a report without the phase, which the server adds.
+    ///
+    /// No time limit applies, so the future must complete by itself.
     fn report(&self) -> BoxFuture<'_, GetStatusResponse>;
 }
 
@@ -54,7 +56,7 @@ impl RunnerStatus for Reports {
         &self,
         _: Request<GetStatusRequest>,
     ) -> Result<Response<GetStatusResponse>, Status> {
-        // Held while the source is asked: those who come meanwhile get the same report.
+        // Locked during the query, so that concurrent calls get the same report.
         let mut last = self.last.lock().await;
         let mut report = match &*last {
             Some((at, report)) if at.elapsed() < FRESH => report.clone(),
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_who_ask_at_once_get_one_report() {
+    async fn shares_one_report_among_concurrent_calls() {
         let source = Arc::default();
         let reports = reports(&source, &Lifecycle::default());
         let answers = join_all((0..50).map(|_| ask(&reports))).await;
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_phase_is_never_an_old_one() {
+    async fn reports_the_current_phase_with_a_reused_report() {
         let lifecycle = Lifecycle::default();
         let reports = reports(&Arc::default(), &lifecycle);
         assert_eq!(ask(&reports).await.phase(), runner_status::Phase::Starting);

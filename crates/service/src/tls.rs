@@ -15,9 +15,9 @@ use rustls::{
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-/// Time that a client may take for the handshake.
+/// Time limit of a client's handshake (10 s).
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Handshakes at once; more connections wait.
+/// Largest number of concurrent handshakes; further connections wait.
 const MAX_HANDSHAKES: usize = 256;
 
 /// PEM texts of a TLS server.
@@ -27,7 +27,7 @@ pub struct TlsFiles {
     pub certificate: Vec<u8>,
     /// The private key of the certificate.
     pub key: Vec<u8>,
-    /// The authority whose certificate every client must show.
+    /// CA that must have issued the certificate of every client; none: clients need no certificate.
     pub client_ca: Option<Vec<u8>>,
 }
 
@@ -46,13 +46,13 @@ pub enum TlsError {
     /// The key is not in PEM form.
     #[error("cannot use the TLS key: {0}")]
     Key(#[source] pem::Error),
-    /// The authority of clients is not in PEM form.
+    /// The CA of clients is not in PEM form.
     #[error("cannot use the authority of clients: {0}")]
     ClientAuthority(#[source] pem::Error),
-    /// The certificate, the key or the authority cannot be used together.
+    /// The certificate and the key do not match, or a certificate of the CA of clients is unusable.
     #[error("cannot use the TLS certificate and its key: {0}")]
     Pair(#[source] rustls::Error),
-    /// No client can be verified by the authority.
+    /// The CA of clients cannot be used to verify clients.
     #[error("cannot use the authority of clients: {0}")]
     Verifier(#[from] VerifierBuilderError),
 }
@@ -63,16 +63,16 @@ impl Tls {
     /// Returns a configuration with these certificates.
     ///
     /// # Errors
-    /// A text that is malformed, or a key of another certificate.
+    /// Fails if a text is malformed or the key belongs to another certificate.
     pub fn new(files: &TlsFiles) -> Result<Self, TlsError> {
         let config = Arc::new(RwLock::new(files.config()?));
         Ok(Self { config })
     }
 
-    /// Uses other certificates for connections from now on.
+    /// Replaces the certificates for new connections.
     ///
     /// # Errors
-    /// As with [`Self::new`]; the certificates in use stay.
+    /// Fails as [`Self::new`] does; the previous certificates then stay in use.
     pub fn replace(&self, files: &TlsFiles) -> Result<(), TlsError> {
         let config = files.config()?;
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
@@ -84,7 +84,7 @@ impl Tls {
         config.clone()
     }
 
-    /// Returns connections whose handshake succeeded.
+    /// Returns the connections whose handshake succeeded.
     pub(crate) fn accept(
         self,
         incoming: impl Stream<Item = io::Result<TcpStream>>,
@@ -95,7 +95,8 @@ impl Tls {
             .filter_map(std::future::ready)
     }
 
-    /// Returns an error of the listener itself, and nothing for a client that failed.
+    /// Performs the handshake. Returns errors of the listener itself, and none if the client
+    /// failed.
     async fn shake_hands(
         self,
         connection: io::Result<TcpStream>,
@@ -141,7 +142,7 @@ impl TlsFiles {
     }
 }
 
-/// Reads the certificates of a PEM text, of which there must be one at least.
+/// Parses the certificates of a PEM text, which must contain at least one.
 fn certificates(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(text).collect::<Result<_, _>>()?;
     if chain.is_empty() {

@@ -1,5 +1,6 @@
-//! Exporters to standard output, for looking at telemetry without a collector: a JSON object a span,
-//! and metrics in the text form of Prometheus.
+//! Exporters to standard output, to look at telemetry without a collector.
+//!
+//! Spans are JSON objects, one per line; metrics are in the Prometheus text format.
 
 use std::{
     io::{self, Write},
@@ -16,11 +17,11 @@ use tokio::{runtime::Handle, task::JoinHandle};
 
 use crate::{TelemetryError, metrics::exposition};
 
-/// Writes each span as one line.
+/// A span exporter that writes one line per span.
 #[derive(Debug)]
 pub(crate) struct Spans;
 
-/// Writes all metrics at an interval, and once more when dropped.
+/// A task that writes all metrics at an interval; dropping it writes them once more.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -56,7 +57,7 @@ fn line(span: &SpanData) -> Value {
     })
 }
 
-/// Returns a time as seconds since 1970.
+/// Returns a time in seconds since the Unix epoch.
 fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH)
         .unwrap_or_default()
@@ -93,7 +94,7 @@ fn write_metrics(registry: &Registry) {
     }
 }
 
-/// Writes whole lines at once. There is nobody to tell that standard output is closed.
+/// Writes whole lines at once; errors are ignored, since they cannot be reported anywhere.
 fn write(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }

@@ -1,52 +1,52 @@
-//! Why telemetry could not start, or not as the environment asks.
+//! Errors in the telemetry settings or while starting the exporters.
 
 use std::io;
 
-/// A problem with the telemetry that the environment asks for, in words for whoever set it.
+/// A problem with the telemetry settings, worded for the operator who set the variables.
 ///
-/// Problems of single variables are logged, and the process starts: so says the specification, and
-/// functions matter more than their metrics.
+/// Problems of single variables are logged and the process starts, as the OpenTelemetry
+/// specification demands: running functions is more important than exporting metrics.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// A variable has a value that this process does nothing with.
+    /// A variable has an unsupported value, which is ignored.
     #[error("{variable}: {value:?} is not supported and is ignored; supported: {supported}")]
     UnsupportedValue {
-        /// The variable's name.
+        /// Name of the variable.
         variable: &'static str,
-        /// The variable's value.
+        /// Value of the variable.
         value: String,
-        /// The values that have an effect.
+        /// Comma-separated list of the supported values.
         supported: String,
     },
-    /// A collector cannot be used as the environment describes it.
+    /// A signal is not exported because the settings of its collector are unusable.
     #[error("{problem}: {signal} are not exported")]
     NotExported {
         /// `metrics` or `traces`.
         signal: &'static str,
-        /// The reason.
+        /// The error that prevents the export.
         #[source]
         problem: Box<TelemetryError>,
     },
-    /// A variable's value is malformed, or asks for something that is not supported.
+    /// The value of a variable is malformed or requests an unsupported feature.
     #[error("{variable}: {problem}")]
     BadValue {
-        /// The variable.
+        /// Name of the variable.
         variable: &'static str,
-        /// What is wrong with it; never quotes headers, which may hold credentials.
+        /// Description of the error; never quotes headers, which may hold credentials.
         problem: String,
     },
-    /// The address on which to serve metrics cannot be bound.
+    /// The address for serving metrics cannot be bound.
     #[error(
         "cannot serve metrics on {address} \
          (OTEL_EXPORTER_PROMETHEUS_HOST, OTEL_EXPORTER_PROMETHEUS_PORT): {source}"
     )]
     Bind {
-        /// The address asked for.
+        /// The configured address (host:port).
         address: String,
-        /// What the system said.
+        /// The error of resolving or binding the address.
         source: io::Error,
     },
-    /// Exporters were asked for outside of a Tokio runtime.
+    /// Exporters are configured, but no Tokio runtime is running.
     #[error("exporters of metrics and traces need a Tokio runtime")]
     NoRuntime,
     /// An exporter could not be built.
@@ -54,13 +54,13 @@ pub enum TelemetryError {
     Exporter {
         /// `metrics` or `traces`.
         signal: &'static str,
-        /// What the exporter said.
+        /// Error message of the exporter.
         reason: String,
     },
-    /// A collector is to be reached with TLS, and TLS cannot be set up.
+    /// TLS to the collector is configured but cannot be set up.
     #[error("cannot set up TLS with the collector: {0}")]
     Tls(String),
-    /// This process has a tracing subscriber already.
+    /// A tracing subscriber is already installed in this process.
     #[error("telemetry is already running in this process")]
     AlreadyInstalled,
 }
@@ -68,7 +68,7 @@ pub enum TelemetryError {
 // === impl TelemetryError ===
 
 impl TelemetryError {
-    /// Returns this problem with its consequence: a signal is not exported.
+    /// Wraps this error in [`NotExported`](Self::NotExported) for the given signal.
     pub(crate) fn turns_off(self, signal: &'static str) -> Self {
         Self::NotExported {
             signal,

@@ -1,4 +1,4 @@
-//! Logs, metrics and traces of a process, chosen by two flags and the `OTEL_*` variables.
+//! Sets up logs, metrics and traces of a process from two flags and the `OTEL_*` variables.
 //!
 //! ```text
 //! tracing events ─→ log layer ────→ stderr (text or JSON lines)
@@ -6,10 +6,10 @@
 //! instruments ────→ meter provider → Prometheus scrape, OTLP collector, or console
 //! ```
 //!
-//! Which metrics and spans exist is the other crates' business: they use the plain `tracing` and
-//! `opentelemetry` APIs, and work the same (for nothing) where [`init`] was never called.
+//! The metrics and spans themselves are defined in the other crates, which use the plain `tracing`
+//! and `opentelemetry` APIs. Without a call to [`init`] these APIs record nothing, at no cost.
 
-// With fewer exporters than all, some settings have nobody to read them.
+// Without all exporters compiled in, some settings are never read.
 #![cfg_attr(
     not(all(feature = "console", feature = "otlp", feature = "prometheus")),
     allow(dead_code, unused_variables)
@@ -39,11 +39,14 @@ pub use log::{LogFormat, LogOptions, UnknownLogFormat};
 
 use settings::Settings;
 
-/// How long [`Telemetry::shutdown`] waits for a collector. A pod is usually given 30 seconds to
-/// end, and those belong to the evaluations still running.
+/// Time limit of [`Telemetry::shutdown`] for the last export, 3 s.
+///
+/// A pod usually has 30 s to terminate, and the running evaluations need most of that time.
 const FLUSH_LIMIT: Duration = Duration::from_secs(3);
 
-/// What [`init`] started. Keep it until the process ends, then call [`shutdown`](Self::shutdown).
+/// The running exporters that [`init`] started.
+///
+/// Keep it until the process ends, then call [`shutdown`](Self::shutdown).
 #[derive(Debug)]
 #[must_use = "what was recorded last is lost unless `shutdown` is called"]
 pub struct Telemetry {
@@ -51,16 +54,17 @@ pub struct Telemetry {
     traces: Option<SdkTracerProvider>,
 }
 
-/// Starts logging and whatever exporters the environment asks for.
+/// Starts logging and the exporters selected by the environment.
 ///
-/// `service_name` is what the process is called where `OTEL_SERVICE_NAME` does not say otherwise.
-/// Instruments must be created after this, or they record nothing. The exporters run on the
-/// current Tokio runtime; without exporters none is needed.
+/// `service_name` is the name of the service if `OTEL_SERVICE_NAME` and
+/// `OTEL_RESOURCE_ATTRIBUTES` do not set one. Instruments created before this call record nothing.
+/// The exporters run on the current Tokio runtime; without exporters no runtime is needed.
 ///
 /// # Errors
-/// A scrape address that cannot be bound, a missing runtime, or a second call in one process.
-/// Nothing is installed then, so the caller has to print the error itself. A variable that cannot be
-/// followed is no error: it is logged, and ignored or its signal not exported.
+/// Returns an error if the scrape address cannot be bound, if exporters are selected outside of a
+/// Tokio runtime, or if a tracing subscriber is already installed. Nothing is installed in these
+/// cases, so the caller has to print the error itself. An unusable value of a variable is not an
+/// error: it is logged, and either ignored or its signal is not exported.
 pub fn init(service_name: &str, log: LogOptions) -> Result<Telemetry, TelemetryError> {
     let mut settings = Settings::from_environment();
     let resource = resource::of(service_name, &settings);
@@ -88,7 +92,7 @@ pub fn init(service_name: &str, log: LogOptions) -> Result<Telemetry, TelemetryE
     Ok(Telemetry { metrics, traces })
 }
 
-/// Turns an exporter that cannot be set up as the environment asks into none and a warning.
+/// Replaces the error of an exporter with unusable settings by `None` and a warning.
 fn unless_unusable<T>(
     signal: &'static str,
     started: Result<Option<T>, TelemetryError>,
@@ -107,14 +111,17 @@ fn unless_unusable<T>(
 // === impl Telemetry ===
 
 impl Telemetry {
-    /// Where metrics are served, if they are: the real port where port 0 was asked for.
+    /// Returns the address on which metrics are served, if they are.
+    ///
+    /// For a requested port of 0, this is the port that the kernel chose.
     #[must_use]
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().and_then(metrics::Metrics::address)
     }
 
-    /// Sends what has not been sent yet and stops the exporters, within three seconds however
-    /// the collector behaves. Logging goes on.
+    /// Exports all pending telemetry and stops the exporters.
+    ///
+    /// Takes at most 3 s, even if the collector does not answer. Logging continues.
     pub async fn shutdown(self) {
         let traces = self
             .traces
@@ -125,7 +132,7 @@ impl Telemetry {
         });
         let flushed = async {
             for done in [traces, metrics].into_iter().flatten() {
-                // The exporter has logged what went wrong; there is nothing left to do about it.
+                // The exporter has already logged its error.
                 let _ = done.await;
             }
         };
@@ -135,8 +142,10 @@ impl Telemetry {
     }
 }
 
-/// The SDK's flush blocks its thread, and a thread of Tokio's own pool would hold up the end of
-/// the runtime.
+/// Runs a flush in a thread of its own and returns a receiver of its result.
+///
+/// The SDK's flush blocks its thread. A thread of Tokio's blocking pool would delay the shutdown
+/// of the runtime.
 fn in_thread(
     flush: impl FnOnce() -> OTelSdkResult + Send + 'static,
 ) -> oneshot::Receiver<OTelSdkResult> {

@@ -1,4 +1,4 @@
-//! Log lines on standard error: text for people, JSON lines for collectors of logs.
+//! Writes log lines to standard error, as text or as JSON lines.
 
 #[cfg(feature = "json")]
 mod json;
@@ -16,25 +16,25 @@ pub(crate) use verbosity::is_own;
 use json::JsonLines;
 use verbosity::Verbosity;
 
-/// How much to log, and in what form.
+/// The verbosity and the format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogOptions {
-    /// From 0 to 5; more counts as 5.
+    /// Verbosity from 0 to 5; higher values count as 5. The default is 2.
     ///
     /// | level | own crates | dependencies | adds |
     /// |---|---|---|---|
     /// | 0 | `ERROR` | `ERROR` | |
     /// | 1 | `WARN` | `WARN` | warnings |
-    /// | 2 | `INFO` | `WARN` | what the service does (the default) |
+    /// | 2 | `INFO` | `WARN` | normal operation (the default) |
     /// | 3 | `DEBUG` | `WARN` | health checks, decisions |
     /// | 4 | `TRACE` | `INFO` | resource lists of failed evaluations |
-    /// | 5 | `TRACE` | `TRACE` | everything the dependencies say |
+    /// | 5 | `TRACE` | `TRACE` | all events of dependencies |
     pub level: u8,
-    /// Text or JSON.
+    /// Format of the log lines.
     pub format: LogFormat,
 }
 
-/// The form of log lines.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
     /// Text, with colours on a terminal unless `NO_COLOR` is set (feature `ansi`).
@@ -42,16 +42,16 @@ pub enum LogFormat {
     Auto,
     /// Text without colours.
     Text,
-    /// One JSON object a line; text without the feature `json`.
+    /// One JSON object per line (feature `json`, otherwise text).
     Json,
 }
 
-/// A name that no [`LogFormat`] has.
+/// The error of parsing an unknown [`LogFormat`] name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown log format {0:?}; allowed: auto, text, json")]
 pub struct UnknownLogFormat(String);
 
-/// The layer that writes log lines.
+/// Returns the layer that writes log lines.
 pub(crate) fn layer<S>(options: LogOptions) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,

@@ -1,4 +1,4 @@
-//! Collects what instruments record and hands it to a scraper or a collector.
+//! Collects the recorded metrics and exports them to Prometheus, a collector or the console.
 
 #[cfg(feature = "prometheus")]
 mod scrape;
@@ -19,21 +19,21 @@ use crate::{
     settings::{MetricsExporter, Settings},
 };
 
-/// Upper bounds for everything measured in seconds, from a warm standby to a function that takes
-/// its full five minutes.
+/// Upper bounds of histogram buckets in seconds, from a warm standby (0.5 ms) to a function that
+/// runs for the full 5 minutes.
 const SECONDS: [f64; 19] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
     60.0, 120.0, 180.0, 300.0,
 ];
 
-/// Metrics being exported.
+/// The running export of metrics.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     provider: SdkMeterProvider,
     destination: Destination,
 }
 
-/// The place that metrics go to. Dropping it stops whatever brings them there.
+/// The destination of metrics; dropping it stops the server or task that delivers them.
 #[derive(Debug)]
 enum Destination {
     #[cfg(feature = "prometheus")]
@@ -44,7 +44,7 @@ enum Destination {
     Console(#[expect(dead_code, reason = "kept until metrics stop")] crate::console::Metrics),
 }
 
-/// Starts the exporter that was asked for, if any.
+/// Starts the configured exporter; returns `None` without one.
 pub(crate) fn start(
     settings: &Settings,
     resource: &Resource,
@@ -83,7 +83,7 @@ fn builder(resource: &Resource) -> MeterProviderBuilder {
         .with_view(buckets_for_seconds)
 }
 
-/// The SDK's own buckets are meant for milliseconds.
+/// Selects the buckets of histograms in seconds; the SDK's defaults are meant for milliseconds.
 fn buckets_for_seconds(instrument: &Instrument) -> Option<Stream> {
     if instrument.kind() != InstrumentKind::Histogram || instrument.unit() != "s" {
         return None;
@@ -102,7 +102,7 @@ impl Metrics {
         &self.provider
     }
 
-    /// Returns the address at which they are served, if they are.
+    /// Returns the address on which metrics are served, if they are.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         match &self.destination {
             #[cfg(feature = "prometheus")]
@@ -112,7 +112,7 @@ impl Metrics {
         }
     }
 
-    /// Stops serving and writing them.
+    /// Stops the server or task that delivers metrics and returns the provider for the last flush.
     pub(crate) fn into_provider(self) -> SdkMeterProvider {
         self.provider
     }

@@ -1,7 +1,7 @@
-//! Exporters towards an OTLP collector, over HTTP or gRPC.
+//! Exporters to an OTLP collector, over HTTP or gRPC.
 //!
-//! The SDK runs them on threads of its own behind bounded queues, so a collector that is slow or
-//! gone costs spans and nothing else. Connections belong to the process's runtime all the same:
+//! The SDK runs the exporters on its own threads behind bounded queues, so a slow or unreachable
+//! collector only loses spans. The connections are driven by the process's Tokio runtime, because
 //! the SDK's threads have none.
 
 mod grpc;

@@ -1,4 +1,4 @@
-//! Metrics of the process itself, by the names that Prometheus gives them everywhere
+//! Metrics of the process itself, with the usual Prometheus names
 //! (`process_cpu_seconds_total`, `process_resident_memory_bytes`, …).
 
 use std::{
@@ -13,7 +13,7 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
-/// Observes the process whenever metrics are collected.
+/// Registers the instruments, which read the process state at every collection.
 pub(crate) fn observe(meter: &Meter) {
     meter
         .f64_observable_counter("process.cpu")
@@ -49,7 +49,7 @@ pub(crate) fn observe(meter: &Meter) {
         "Threads of this process",
         threads,
     );
-    // Telemetry is among the first things to start.
+    // The current time is close enough: telemetry is among the first things to start.
     let started = SystemTime::now().duration_since(UNIX_EPOCH);
     let started = started.unwrap_or_default().as_secs_f64();
     meter
@@ -80,7 +80,7 @@ fn cpu_seconds() -> f64 {
     used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
 }
 
-/// The second number of `statm`, in pages.
+/// Returns the resident memory in bytes: the second field of `statm`, which is in pages.
 fn resident_bytes() -> f64 {
     let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok());

@@ -1,7 +1,7 @@
-//! Carries a trace from the caller's headers to those of the calls made on its behalf.
+//! Propagates a trace from the headers of a request to the headers of outgoing requests.
 //!
-//! Where this process exports no spans of its own, a caller's trace passes through unchanged, so
-//! one silent process in the middle does not cut a trace in two.
+//! If this process exports no spans, the caller's trace context is passed on unchanged, so that a
+//! process without an exporter does not split a trace in two.
 
 #[cfg(feature = "propagators")]
 mod b3;
@@ -23,8 +23,9 @@ use tracing_subscriber::{Registry, registry::LookupSpan};
 
 use crate::settings::Propagator;
 
-/// Makes the trace in a request's headers, if there is one, the parent of the span that handles
-/// the request. Call it before the span has children or is injected anywhere.
+/// Makes the trace in a request's headers, if any, the parent of the span that handles the request.
+///
+/// Must be called before the span has children or is injected into other requests.
 pub fn parent_of(span: &Span, headers: &HeaderMap) {
     let parent = global::get_text_map_propagator(|propagator| {
         propagator.extract_with_context(&Context::new(), &Headers(headers))
@@ -35,7 +36,7 @@ pub fn parent_of(span: &Span, headers: &HeaderMap) {
     }
 }
 
-/// Writes the span's trace into the headers of a request made within it.
+/// Writes the trace context of a span into the headers of an outgoing request.
 pub fn inject(span: &Span, headers: &mut HeaderMap) {
     let own = span.context();
     let context = if own.span().span_context().is_valid() {
@@ -50,7 +51,7 @@ pub fn inject(span: &Span, headers: &mut HeaderMap) {
     }
 }
 
-/// Sets how traces are carried; with no propagator they are not.
+/// Installs the propagators for this process; an empty list disables propagation.
 pub(crate) fn install(propagators: &[Propagator]) {
     let propagators = propagators
         .iter()
@@ -70,7 +71,7 @@ pub(crate) fn install(propagators: &[Propagator]) {
     global::set_text_map_propagator(TextMapCompositePropagator::new(propagators));
 }
 
-/// Returns a caller's span by its ids in hexadecimal form, or none if they are malformed or zero.
+/// Returns a remote span context from hexadecimal ids, or `None` if they are malformed or zero.
 #[cfg(feature = "propagators")]
 fn remote(trace: &str, span: &str, sampled: bool) -> Option<opentelemetry::trace::SpanContext> {
     use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
@@ -81,7 +82,7 @@ fn remote(trace: &str, span: &str, sampled: bool) -> Option<opentelemetry::trace
     ids.is_valid().then_some(ids)
 }
 
-/// A caller's trace, kept with a span that is not exported itself.
+/// The trace context of a caller, stored in the extensions of a span that is not exported.
 struct Carried(Context);
 
 fn carry(span: &Span, context: Context) {

@@ -1,11 +1,13 @@
-//! What the exported telemetry says about the process it comes from.
+//! Builds the OpenTelemetry resource that identifies this process in exported telemetry.
 
 use opentelemetry_sdk::Resource;
 
 use crate::settings::Settings;
 
-/// Attributes of this process: `OTEL_RESOURCE_ATTRIBUTES`, and the service's name from
-/// `OTEL_SERVICE_NAME`, else from those attributes, else `service_name`.
+/// Returns the resource attributes of this process.
+///
+/// They come from `OTEL_RESOURCE_ATTRIBUTES`. The service name is `OTEL_SERVICE_NAME`, else the
+/// `service.name` of these attributes, else `service_name`.
 pub(crate) fn of(service_name: &str, settings: &Settings) -> Resource {
     let mut resource = Resource::builder();
     if !settings.names_service {

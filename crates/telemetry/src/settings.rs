@@ -1,6 +1,7 @@
-//! The settings in the `OTEL_*` variables.
+//! Reads the telemetry settings from the `OTEL_*` variables.
 //!
-//! Following the specification, a value that has no meaning here is a warning and counts as unset.
+//! As in the OpenTelemetry specification, an unsupported value causes a warning and counts as
+//! unset.
 
 #[cfg(feature = "otlp")]
 mod collector;
@@ -19,20 +20,20 @@ pub(crate) use collector::{Collector, Protocol};
 #[cfg(feature = "tls")]
 pub(crate) use collector::{Pem, TlsFiles};
 
-/// Everything the environment asks for.
+/// All telemetry settings of the process.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) metrics: MetricsExporter,
     pub(crate) traces: TracesExporter,
     pub(crate) sampler: Sampler,
     pub(crate) propagators: Vec<Propagator>,
-    /// Whether the environment gives the service its name.
+    /// Whether the environment sets the name of the service.
     pub(crate) names_service: bool,
-    /// Problems of single variables, to be logged once there is a log.
+    /// Problems of single variables, logged as soon as logging is set up.
     pub(crate) warnings: Vec<TelemetryError>,
 }
 
-/// Where metrics go.
+/// The destination of metrics.
 #[derive(Debug, PartialEq)]
 pub(crate) enum MetricsExporter {
     None,
@@ -43,40 +44,40 @@ pub(crate) enum MetricsExporter {
     },
     #[cfg(feature = "otlp")]
     Otlp(Box<Collector>),
-    /// Standard output, in the text form of Prometheus, at this interval.
+    /// Standard output, in the Prometheus text format, once per interval.
     #[cfg(feature = "console")]
     Console {
         every: Duration,
     },
 }
 
-/// Where traces go.
+/// The destination of traces.
 #[derive(Debug, PartialEq)]
 pub(crate) enum TracesExporter {
     None,
-    /// Standard output, a line a span.
+    /// Standard output, one line per span.
     #[cfg(feature = "console")]
     Console,
     #[cfg(feature = "otlp")]
     Otlp(Box<Collector>),
 }
 
-/// A way to carry a trace from process to process.
+/// A header format that carries a trace from one process to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagator {
     TraceContext,
     Baggage,
-    /// B3 in one header.
+    /// B3 in a single header.
     #[cfg(feature = "propagators")]
     B3,
-    /// B3 in one header for each part.
+    /// B3 with one header per value.
     #[cfg(feature = "propagators")]
     B3Multi,
     #[cfg(feature = "propagators")]
     Jaeger,
 }
 
-/// Propagators where the environment names none that has a meaning here.
+/// Propagators used if the environment names no supported one.
 const DEFAULT_PROPAGATORS: [Propagator; 2] = [Propagator::TraceContext, Propagator::Baggage];
 
 // === impl Settings ===
@@ -191,7 +192,7 @@ fn traces(variables: &Variables<'_>) -> TracesExporter {
     }
 }
 
-/// Returns the first supported exporter of a list, and warns of every other one.
+/// Returns the first supported exporter of a comma-separated list and warns about all others.
 fn exporter(
     variables: &Variables<'_>,
     variable: &'static str,
@@ -251,7 +252,7 @@ fn propagators(variables: &Variables<'_>) -> Vec<Propagator> {
     let mut propagators = Vec::new();
     for name in list.split(',').map(str::trim) {
         let propagator = match name {
-            // Anywhere in the list, as the specification has it.
+            // At any position in the list, as in the specification.
             "none" => return Vec::new(),
             "tracecontext" => Propagator::TraceContext,
             "baggage" => Propagator::Baggage,

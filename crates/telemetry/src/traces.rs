@@ -1,7 +1,7 @@
-//! Sends the spans of this project's own crates to a collector.
+//! Exports the spans of this project's own crates.
 //!
-//! Spans of dependencies stay out. They would say little, and those of the exporter's own
-//! connection would be exported in turn, for ever.
+//! Spans of dependencies are not exported. They are of little use, and exporting the spans of the
+//! exporter's own connection would create new spans without end.
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::{
@@ -17,7 +17,7 @@ use crate::{
     settings::{Settings, TracesExporter},
 };
 
-/// The provider of the exporter that was asked for, if any.
+/// Returns the tracer provider of the configured exporter, or `None` without an exporter.
 pub(crate) fn provider(
     settings: &Settings,
     resource: &Resource,
@@ -45,7 +45,7 @@ fn builder(settings: &Settings, resource: &Resource) -> TracerProviderBuilder {
         .with_sampler(settings.sampler.clone())
 }
 
-/// The layer that turns `tracing` spans into exported ones.
+/// Returns the layer that turns `tracing` spans into OpenTelemetry spans.
 pub(crate) fn layer<S>(provider: &SdkTracerProvider) -> impl Layer<S> + Send + Sync + use<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
@@ -55,8 +55,8 @@ where
         .with_location(false)
         .with_threads(false)
         .with_tracked_inactivity(false)
-        // Entering a span must not start it: its parent may still have to be read from the
-        // request's headers.
+        // Entering a span must not start the OpenTelemetry span, because its parent may not have
+        // been read from the request's headers yet.
         .with_context_activation(false)
         .with_filter(
             FilterFn::new(is_exported as fn(&Metadata<'_>) -> bool)
@@ -64,7 +64,7 @@ where
         )
 }
 
-/// Independent of the log level: a quiet log is no reason to have no traces.
+/// Returns whether a span or event is exported, independent of the log level.
 fn is_exported(metadata: &Metadata<'_>) -> bool {
     let limit = if metadata.is_span() {
         Level::DEBUG

@@ -1,10 +1,10 @@
-//! A private CA and a server certificate of it.
+//! A private CA and a server certificate signed by it.
 
 use std::{fs, path::Path};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-/// A private CA and a certificate for loopback.
+/// A private CA and a server certificate for loopback.
 pub struct Certificates {
     ca: String,
     certificate: String,
@@ -14,7 +14,7 @@ pub struct Certificates {
 // === impl Certificates ===
 
 impl Certificates {
-    /// Makes new ones.
+    /// Makes a new CA and a new server certificate.
     #[must_use]
     pub fn new() -> Self {
         let mut ca = CertificateParams::default();
@@ -33,7 +33,7 @@ impl Certificates {
         }
     }
 
-    /// What a client must trust, in PEM.
+    /// Returns the CA certificate in PEM format, for clients to trust.
     #[must_use]
     pub fn ca(&self) -> &str {
         &self.ca

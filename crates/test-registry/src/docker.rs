@@ -1,4 +1,4 @@
-//! Debian's `docker-registry` as a process of the test.
+//! Runs Debian's `docker-registry` as a child process of the test.
 
 use std::{
     fmt::Write as _,
@@ -17,18 +17,20 @@ const PROGRAM: &str = "docker-registry";
 const START_LIMIT: Duration = Duration::from_secs(20);
 const LISTENING: &str = "listening on 127.0.0.1:";
 
-/// Whom the registry lets in.
+/// The credentials that the registry asks for.
 #[derive(Clone, Copy)]
 pub enum Protection<'a> {
-    /// Everybody.
+    /// No credentials.
     None,
-    /// [`USER`], by password.
+    /// The name and password of [`USER`].
     Password,
-    /// Who brings a token of this server.
+    /// A token issued by this token server.
     Token(&'a TokenServer),
 }
 
-/// A running registry. Its content outlives the process, but not this value.
+/// A running registry.
+///
+/// The content survives a restart of the process and is removed with this value.
 pub struct DockerRegistry {
     directory: TempDir,
     port: u16,
@@ -38,13 +40,13 @@ pub struct DockerRegistry {
 // === impl DockerRegistry ===
 
 impl DockerRegistry {
-    /// Starts a registry that is open to everybody, without TLS.
+    /// Starts a registry without authentication and without TLS.
     #[must_use]
     pub fn start() -> Self {
         Self::start_with(Protection::None, None)
     }
 
-    /// Starts a registry.
+    /// Starts a registry with the given authentication, and with TLS if there are certificates.
     #[must_use]
     pub fn start_with(protection: Protection<'_>, tls: Option<&Certificates>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -57,7 +59,7 @@ impl DockerRegistry {
         match protection {
             Protection::None => {}
             Protection::Password => {
-                // The lowest cost bcrypt knows: every request of every test pays it.
+                // The lowest cost that bcrypt allows, because every request of every test pays it.
                 let hash = bcrypt::hash(USER.1, 4).expect("a hash");
                 fs::write(
                     directory.path().join("htpasswd"),
@@ -99,13 +101,13 @@ impl DockerRegistry {
         registry
     }
 
-    /// The host and port, as images name them.
+    /// Returns host and port, as image references contain them.
     #[must_use]
     pub fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Ends the process at once.
+    /// Kills the process.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             let _ = process.kill();
@@ -113,7 +115,7 @@ impl DockerRegistry {
         }
     }
 
-    /// Starts the process again, on the same port and with the same content.
+    /// Starts the process again on the same port and with the same content.
     pub fn restart(&mut self) {
         self.kill();
         let directory = self.directory.path();
@@ -138,7 +140,7 @@ impl DockerRegistry {
         watch(errors, announce);
         self.process = Some(process);
         let mut log = String::new();
-        // Both pipes closed, or time is up: either way the log says why.
+        // Ends when both pipes are closed or after the time limit; the log then shows the reason.
         while let Ok(line) = announced.recv_timeout(START_LIMIT) {
             if let Some((_, port)) = line.split_once(LISTENING) {
                 let digits: String = port.chars().take_while(char::is_ascii_digit).collect();
@@ -158,7 +160,9 @@ impl Drop for DockerRegistry {
     }
 }
 
-/// Hands on lines, and goes on reading when nobody listens: a full pipe would stop the process.
+/// Sends every line of the output to the channel.
+///
+/// Reading continues after the receiver is gone, because a full pipe would block the process.
 fn watch(output: impl std::io::Read + Send + 'static, announce: mpsc::Sender<String>) {
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {

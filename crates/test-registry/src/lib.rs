@@ -1,7 +1,7 @@
 //! Registries for tests: Debian's `docker-registry` as a process, and servers that misbehave.
 //!
-//! Everything listens on free ports of loopback and ends with its value, whatever happens. What
-//! goes wrong panics: this is used by tests only.
+//! All of them listen on free ports of loopback and stop when their value is dropped. Errors panic,
+//! because only tests use this crate.
 
 mod certificates;
 mod docker;
@@ -15,5 +15,5 @@ pub use push::{image, index, push, push_image};
 pub use server::{Reply, Request, Server};
 pub use token::TokenServer;
 
-/// The name and password that protected registries and token servers know.
+/// Name and password that protected registries and token servers accept.
 pub const USER: (&str, &str) = ("robot", "correct horse");

@@ -1,4 +1,4 @@
-//! Makes small images and puts them into registries.
+//! Makes small images and pushes them to registries.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use runner_core::{Digest, ImageReference};
 use runner_image::{Blob, Config, Flavour, Image, Index, Platform, Tree};
 use runner_registry::Registry;
 
-/// A small image with this entrypoint; images with different entrypoints have different digests.
+/// Makes a small image with this entrypoint; different entrypoints give different digests.
 #[must_use]
 pub fn image(architecture: &str, flavour: Flavour, entrypoint: &[&str]) -> Image {
     let tree = Tree::new()
@@ -31,7 +31,7 @@ pub fn image(architecture: &str, flavour: Flavour, entrypoint: &[&str]) -> Image
         .expect("a small image")
 }
 
-/// The same function for two architectures; the entrypoint says which.
+/// Makes an index of one function for two architectures; the entrypoint contains the architecture.
 #[must_use]
 pub fn index(flavour: Flavour) -> Index {
     let images = ["amd64", "arm64"]

@@ -1,4 +1,4 @@
-//! An HTTP server that answers as a test says, also in ways no decent server would.
+//! An HTTP server whose replies a test chooses, including broken ones.
 
 use std::{
     net::SocketAddr,
@@ -15,41 +15,41 @@ use tokio::{
 const MAX_HEAD: usize = 64 << 10;
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// `GET`.
+    /// Method, such as `GET`.
     pub method: String,
-    /// With the query.
+    /// Path with the query.
     pub path: String,
     headers: Vec<(String, String)>,
-    /// The content.
+    /// Content of the request.
     pub body: Bytes,
     raw: Bytes,
 }
 
-/// What the server does about a request.
+/// The server's reaction to a request.
 pub enum Reply {
-    /// Answers, and says how long the answer is.
+    /// The server sends a complete response with its length.
     Full {
-        /// `200`.
+        /// Status code, such as 200.
         status: u16,
-        /// Besides the length.
+        /// Headers besides `Content-Length` and `Connection`.
         headers: Vec<(String, String)>,
-        /// The content.
+        /// Content of the response.
         body: Bytes,
     },
-    /// Announces more than it sends, then hangs up.
+    /// The server announces 100 bytes more than it sends, then closes the connection.
     Truncated(Bytes),
-    /// Sends without an end, and without saying so before.
+    /// The server sends chunks until the client closes the connection.
     Endless,
-    /// Never answers.
+    /// The server never answers.
     Silent,
-    /// Passes the request on and the answer back.
+    /// The server forwards the request to this address and the response back.
     Forward(SocketAddr),
 }
 
-/// A server; it ends with this value.
+/// A running server, which stops when this value is dropped.
 pub struct Server {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
@@ -59,7 +59,7 @@ pub struct Server {
 // === impl Request ===
 
 impl Request {
-    /// A header's value; its name in lower case.
+    /// Returns the value of a header; `name` must be in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
@@ -78,7 +78,7 @@ impl Request {
                 return None;
             }
             if raw.first() == Some(&TLS_HANDSHAKE) {
-                // As others answer who did not expect TLS.
+                // The answer of common servers to a TLS handshake on a plain port.
                 stream
                     .write_all(b"HTTP/1.0 400 Bad Request\r\n\r\n")
                     .await
@@ -117,7 +117,7 @@ impl Request {
 // === impl Reply ===
 
 impl Reply {
-    /// An answer without more headers.
+    /// Returns a complete response without additional headers.
     pub fn new(status: u16, body: impl Into<Bytes>) -> Self {
         Self::Full {
             status,
@@ -126,7 +126,7 @@ impl Reply {
         }
     }
 
-    /// Adds a header to a full answer.
+    /// Adds a header to a complete response.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         if let Self::Full { headers, .. } = &mut self {
@@ -135,7 +135,7 @@ impl Reply {
         self
     }
 
-    /// Every connection carries one request, which keeps this simple.
+    /// Sends the reply and closes the connection; each connection carries one request.
     async fn send(self, stream: &mut TcpStream, request: &Request) -> std::io::Result<()> {
         match self {
             Self::Full {
@@ -170,7 +170,7 @@ impl Reply {
                     stream.write_all(chunk.as_bytes()).await?;
                 }
             }
-            // Until the client hangs up.
+            // Blocks until the client closes the connection.
             Self::Silent => {
                 stream.read_u8().await?;
             }
@@ -189,7 +189,7 @@ impl Reply {
 // === impl Server ===
 
 impl Server {
-    /// Starts a server on a free port.
+    /// Starts a server on a free port of loopback.
     pub async fn start<F>(answer: F) -> Self
     where
         F: Fn(&Request) -> Reply + Send + Sync + 'static,
@@ -219,19 +219,19 @@ impl Server {
         }
     }
 
-    /// Passes everything on to another server, and remembers it.
+    /// Starts a server that records all requests and forwards them to another server.
     pub async fn in_front_of(host: &str) -> Self {
         let to: SocketAddr = host.parse().expect("an address and a port");
         Self::start(move |_| Reply::Forward(to)).await
     }
 
-    /// The host and port, as images name them.
+    /// Returns host and port, as image references contain them.
     #[must_use]
     pub fn host(&self) -> String {
         self.address.to_string()
     }
 
-    /// All requests so far.
+    /// Returns all requests received so far.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.requests
@@ -240,7 +240,7 @@ impl Server {
             .clone()
     }
 
-    /// How many requests with this method had this in their path.
+    /// Returns the number of requests with this method whose path contains `path`.
     #[must_use]
     pub fn count(&self, method: &str, path: &str) -> usize {
         let requests = self.requests();

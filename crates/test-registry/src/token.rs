@@ -1,4 +1,4 @@
-//! A token server as registries of the cloud have one.
+//! A token server like those of cloud registries.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::{Reply, Request, Server, USER};
 
-/// Hands out tokens to [`USER`], by password or by refresh token, and to nobody else.
+/// A token server that accepts only [`USER`], by password or by refresh token.
 pub struct TokenServer {
     server: Server,
     certificate: String,
@@ -30,14 +30,14 @@ struct Signer {
 // === impl TokenServer ===
 
 impl TokenServer {
-    /// What the tokens are for.
+    /// Service name in the tokens.
     pub const SERVICE: &str = "test-registry";
-    /// Who signs them.
+    /// Issuer name in the tokens.
     pub const ISSUER: &str = "test-issuer";
-    /// The refresh token that is accepted.
+    /// The only refresh token that the server accepts.
     pub const REFRESH: &str = "a-refresh-token";
 
-    /// Starts a server whose tokens live this long.
+    /// Starts a server whose tokens are valid for `lifetime`.
     pub async fn start(lifetime: Duration) -> Self {
         let pair = KeyPair::generate().expect("a key pair");
         let mut parameters = CertificateParams::default();
@@ -57,13 +57,13 @@ impl TokenServer {
         }
     }
 
-    /// How many tokens were asked for.
+    /// Returns the number of token requests received so far.
     #[must_use]
     pub fn asked(&self) -> usize {
         self.server.requests().len()
     }
 
-    /// Where tokens are asked for.
+    /// Returns the URL for token requests.
     #[must_use]
     pub fn realm(&self) -> String {
         format!("http://{}/token", self.server.host())
@@ -124,7 +124,7 @@ impl Signer {
     }
 }
 
-/// A parameter of a query or form, with the few escapes that scopes have.
+/// Returns a parameter of a query or form, with the escapes that occur in scopes decoded.
 fn parameter(query: &str, name: &str) -> Option<String> {
     let value = query
         .split('&')

@@ -1,4 +1,4 @@
-//! The runner's service account as an existing installation has it.
+//! The runner's service account with the permissions of an existing installation.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +15,10 @@ use crate::Stage;
 const ACCOUNT: &str = "function-runner";
 const ROLE: &str = include_str!("../fixtures/installation-role.yaml");
 const OWN_ROLE: &str = include_str!("../fixtures/installation-own-role.yaml");
-/// The namespace of a runner outside a cluster.
+/// Namespace of a runner outside a cluster.
 const OWN_NAMESPACE: &str = "porch-system";
 
-/// A service account of the stage with exactly the permissions an installation grants.
+/// A service account of the stage with exactly the permissions that an installation grants.
 pub struct Account {
     kubeconfig: PathBuf,
     _scratch: tempfile::TempDir,
@@ -27,7 +27,7 @@ pub struct Account {
 // === impl Account ===
 
 impl Account {
-    /// Makes it.
+    /// Creates the account, its role and a kubeconfig.
     pub async fn create(stage: &Stage) -> Self {
         let create = PostParams::default();
         let account = json!({"metadata": {"name": ACCOUNT}});
@@ -57,13 +57,13 @@ impl Account {
         }
     }
 
-    /// A file by which a client is this account.
+    /// Returns the path of a kubeconfig for this account.
     #[must_use]
     pub fn kubeconfig(&self) -> &str {
         self.kubeconfig.to_str().expect("a path in UTF-8")
     }
 
-    /// May read this ConfigMap of the runner's own namespace as well, and no other.
+    /// Allows the account to read this ConfigMap of the runner's own namespace, and no other.
     pub async fn may_read(&self, stage: &Stage, name: &str) {
         let mut role: Role = serde_saphyr::from_str(OWN_ROLE).expect("a role");
         role.metadata.name = Some(name.to_owned());
@@ -75,8 +75,9 @@ impl Account {
     }
 }
 
-/// Makes a ConfigMap in the namespace that a runner outside a cluster takes for its own; it goes
-/// with the stage. Names it after the stage, and returns that name.
+/// Creates a ConfigMap in the namespace of a runner outside a cluster, and returns its name.
+///
+/// It is named after the stage and deleted with it.
 pub async fn config_map_of_runner(stage: &Stage, data: &Value) -> String {
     let name = stage.namespace().to_owned();
     let map = json!({"metadata": {"name": name}, "data": data});
@@ -85,7 +86,7 @@ pub async fn config_map_of_runner(stage: &Stage, data: &Value) -> String {
     name
 }
 
-/// The ConfigMaps of that namespace.
+/// Returns the API for ConfigMaps in the namespace of a runner outside a cluster.
 #[must_use]
 pub fn config_maps_of_runner(stage: &Stage) -> Api<ConfigMap> {
     Api::namespaced(stage.client(), OWN_NAMESPACE)

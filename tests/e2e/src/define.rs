@@ -1,4 +1,4 @@
-//! The kinds of objects an installation brings, and the one that functions are configured by.
+//! The custom resource definitions of an installation, and FunctionConfig objects.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{Stage, eventually};
 
-/// Installs the definitions; they stay, as they do no harm to other tests.
+/// Installs the definitions; they stay, because they do not affect other tests.
 pub async fn define(stage: &Stage) {
     let definitions: Api<CustomResourceDefinition> = Api::all(stage.client());
     for definition in custom_resource_definitions() {
@@ -31,8 +31,9 @@ pub async fn define(stage: &Stage) {
     }
 }
 
-/// Configures the pods of version `v1` of a function of the open registry, such as `count`. Unless
-/// `--warm-up-pod-cache=false` is given, a runner keeps such a function warm.
+/// Configures the pods of version `v1` of a function of the open registry, such as `count`.
+///
+/// Unless `--warm-up-pod-cache=false` is given, a runner keeps such a function warm.
 pub async fn configure_pods(stage: &Stage, name: &str, mut pods: Value) {
     pods["tags"] = json!(["v1"]);
     let config = json!({

@@ -1,8 +1,8 @@
-//! The runner inside the cluster, installed from `deploy/` as an operator would.
+//! The runner inside the cluster, installed from `deploy/` as an operator does.
 //!
-//! Everything is applied as it is shipped, but for names: the two namespaces become the test's own
-//! so that tests run beside each other, images become those of the test bed, and the registry,
-//! which nodes reach on loopback, gets an address that pods reach.
+//! Everything is applied as shipped except for names. The two namespaces are replaced by the test's
+//! own, so that tests can run in parallel; images by those of the test bed; and the registry, which
+//! nodes reach on loopback, by an address that pods can reach.
 
 mod callers;
 mod kubectl;
@@ -32,7 +32,7 @@ use crate::{
 
 const NAME: &str = "function-runner";
 
-/// A runner that was installed; it goes with the stage.
+/// An installed runner, which is deleted with the stage.
 pub struct Deployment {
     stage: Stage,
     namespace: String,
@@ -41,7 +41,7 @@ pub struct Deployment {
 // === impl Deployment ===
 
 impl Deployment {
-    /// Applies a directory under `deploy` with more flags and waits until it is rolled out.
+    /// Applies a directory under `deploy` with additional flags and waits for the rollout.
     pub async fn install(stage: &Stage, directory: &str, flags: &[&str]) -> Self {
         let deployment = Self::prepare(stage).await;
         deployment.apply(directory, flags).await;
@@ -49,13 +49,13 @@ impl Deployment {
         deployment
     }
 
-    /// Makes the runner's namespace, and nothing in it.
+    /// Creates the runner's namespace without any objects.
     pub async fn prepare(stage: &Stage) -> Self {
         let namespace = format!("{}-runner", stage.namespace());
         let namespaces: Api<Namespace> = Api::all(stage.client());
         let own = namespaces.get(stage.namespace()).await;
         let own = own.expect("the stage has a namespace");
-        // Garbage collection removes it with the stage's.
+        // Garbage collection deletes the namespace together with the stage's.
         let fresh = json!({"metadata": {
             "name": namespace,
             "ownerReferences": [{
@@ -73,13 +73,13 @@ impl Deployment {
         }
     }
 
-    /// The namespace the runner itself is in; functions are in the stage's.
+    /// Returns the namespace of the runner; functions are in the stage's.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Applies a directory under `deploy` over what is there.
+    /// Applies a directory under `deploy` with additional flags.
     pub async fn apply(&self, directory: &str, flags: &[&str]) {
         let registry = reachable_registry(self.stage.bed()).await;
         let open = self.stage.bed().open_registry();
@@ -97,14 +97,14 @@ impl Deployment {
         self.hand_in("apply", &objects).await;
     }
 
-    /// Gives objects to kubectl, to `apply` or to `create`.
+    /// Passes objects to `kubectl apply` or `kubectl create`.
     pub async fn hand_in(&self, verb: &str, objects: &[Value]) {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         self.kubectl(&[verb, "-f", "-"], Some(&list.to_string()))
             .await;
     }
 
-    /// The objects of a directory under `deploy`, with the names of this test.
+    /// Returns the objects of a directory under `deploy`, with the names of this test.
     pub async fn rendered(&self, directory: &str) -> Vec<Value> {
         let directory = deploy().join(directory);
         let directory = directory.to_str().expect("a path in UTF-8");
@@ -127,8 +127,9 @@ impl Deployment {
         documents(&text)
     }
 
-    /// Waits until every replica of the newest version is ready, and the service leads to them:
-    /// kube-proxy hears of that later.
+    /// Waits until every replica of the newest version is ready and the service has an endpoint.
+    ///
+    /// kube-proxy receives the endpoints later than the rollout status.
     pub async fn rolled_out(&self) {
         let limit = format!("--timeout={}s", LIMIT.as_secs());
         let name = format!("deployment/{NAME}");
@@ -140,7 +141,7 @@ impl Deployment {
         .await;
     }
 
-    /// Waits until no more than so many of its pods exist, those that are ending included.
+    /// Waits until at most `count` of the runner's pods exist, including terminating ones.
     pub async fn gone_but(&self, count: usize) {
         let pods: Api<Pod> = Api::namespaced(self.stage.client(), &self.namespace);
         eventually("the old pods are gone", async || {
@@ -150,14 +151,14 @@ impl Deployment {
         .await;
     }
 
-    /// kubectl in the runner's namespace; it must succeed.
+    /// Runs kubectl in the runner's namespace, requires success and returns its output.
     pub async fn own(&self, arguments: &[&str]) -> String {
         let mut all = vec!["--namespace", &self.namespace];
         all.extend(arguments);
         self.kubectl(&all, None).await
     }
 
-    /// Host and port of its service, which this machine reaches as pods do.
+    /// Returns host and port of the runner's service, which this machine can reach like a pod.
     pub async fn address(&self) -> String {
         let services: Api<Service> = Api::namespaced(self.stage.client(), &self.namespace);
         let service = services.get(NAME).await.expect("the service is there");
@@ -181,7 +182,7 @@ impl Drop for Deployment {
     }
 }
 
-/// A way to the open registry for pods, for as long as the test runs.
+/// Starts a proxy to the open registry that pods can reach, for the duration of the test.
 async fn reachable_registry(bed: &Testbed) -> SocketAddr {
     let listener = TcpListener::bind((NODE, 0)).await.expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -199,13 +200,13 @@ async fn reachable_registry(bed: &Testbed) -> SocketAddr {
     address
 }
 
-/// The directory of everything that is deployed.
+/// Returns the directory `deploy`.
 #[must_use]
 pub fn deploy() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy"))
 }
 
-/// The documents of a YAML stream.
+/// Returns the documents of a YAML stream.
 #[must_use]
 pub fn documents(text: &str) -> Vec<Value> {
     text.split("\n---\n")

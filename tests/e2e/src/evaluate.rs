@@ -1,4 +1,4 @@
-//! A client as Porch is one.
+//! A gRPC client like Porch's.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tonic::transport::Channel;
 
 use crate::wait::LIMIT;
 
-/// A connection that is made when the first call needs it.
+/// Returns a client that connects on its first call.
 pub fn connect(address: &str) -> Result<FunctionEvaluatorClient<Channel>> {
     let channel = Channel::from_shared(format!("http://{address}"))?
         .connect_timeout(LIMIT)
@@ -20,7 +20,7 @@ pub fn connect(address: &str) -> Result<FunctionEvaluatorClient<Channel>> {
     Ok(FunctionEvaluatorClient::new(channel))
 }
 
-/// One evaluation.
+/// Evaluates a function within [`LIMIT`].
 pub async fn evaluate(
     client: &mut FunctionEvaluatorClient<Channel>,
     image: &str,
@@ -29,7 +29,7 @@ pub async fn evaluate(
     evaluate_within(LIMIT, client, image, resource_list).await
 }
 
-/// One evaluation of a caller with less patience.
+/// Evaluates a function within a deadline.
 pub async fn evaluate_within(
     deadline: Duration,
     client: &mut FunctionEvaluatorClient<Channel>,
@@ -42,7 +42,7 @@ pub async fn evaluate_within(
         ..EvaluateFunctionRequest::default()
     });
     request.set_timeout(deadline);
-    // The deadline that is sent along does not cover the time it takes to connect.
+    // The deadline in the request does not include the time to connect.
     let answer = tokio::time::timeout(deadline, client.evaluate_function(request)).await;
     let late = || tonic::Status::deadline_exceeded(format!("no answer within {deadline:?}"));
     answer
@@ -50,7 +50,7 @@ pub async fn evaluate_within(
         .map(tonic::Response::into_inner)
 }
 
-/// A resource list with this configuration and as many ConfigMaps as wanted.
+/// Returns a ResourceList with this configuration and this number of ConfigMaps.
 #[must_use]
 pub fn resource_list(config: &[(&str, &str)], items: usize) -> String {
     let mut text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n".to_owned();

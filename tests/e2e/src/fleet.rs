@@ -1,4 +1,4 @@
-//! The pods and services a runner keeps, as the cluster shows them.
+//! The function pods and services of a runner, as the cluster shows them.
 
 use k8s_openapi::api::core::v1::{Pod, PodTemplate, Service};
 use kube::{
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use crate::{Stage, eventually};
 
-/// What lets pods call a runner home: the node's address and any free port.
+/// Flags that allow pods to announce themselves: the node's address and any free port.
 pub const HOME: [&str; 2] = ["--announce-address=198.18.255.254", "--announce-port=0"];
 
-/// The function pods of the stage.
+/// Returns the function pods of the stage.
 pub async fn function_pods(stage: &Stage) -> Vec<Pod> {
     let labelled = ListParams::default().labels("fn.kpt.dev/image");
     let list = stage.api::<Pod>().list(&labelled).await;
     list.expect("pods can be listed").items
 }
 
-/// The uids of the function pods, in order.
+/// Returns the sorted uids of the function pods.
 pub async fn function_pod_uids(stage: &Stage) -> Vec<String> {
     let mut uids: Vec<_> = function_pods(stage)
         .await
@@ -30,7 +30,7 @@ pub async fn function_pod_uids(stage: &Stage) -> Vec<String> {
     uids
 }
 
-/// The services of function pods, whoever made them.
+/// Returns the services of function pods, of any origin.
 pub async fn function_services(stage: &Stage) -> Vec<Service> {
     let list = stage.api::<Service>().list(&ListParams::default()).await;
     let mut services = list.expect("services can be listed").items;
@@ -44,7 +44,7 @@ pub async fn function_services(stage: &Stage) -> Vec<Service> {
     services
 }
 
-/// Waits until the stage has neither a function pod nor a service of one.
+/// Waits until the stage has no function pods and no services of function pods.
 pub async fn no_pods_and_no_services(stage: &Stage) {
     eventually("neither pod nor service", async || {
         function_pods(stage).await.is_empty() && function_services(stage).await.is_empty()
@@ -63,7 +63,7 @@ pub fn service_of(pod: &Pod) -> &str {
     slot.expect("a function pod is labelled with its slot")
 }
 
-/// Whether the kubelet says that a pod is ready.
+/// Returns whether the kubelet reports a pod as ready.
 #[must_use]
 pub fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.iter().flat_map(|status| &status.conditions);
@@ -72,7 +72,7 @@ pub fn is_ready(pod: &Pod) -> bool {
         .any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-/// The id of a pod's function container, once it runs.
+/// Returns the id of a pod's function container if it runs.
 #[must_use]
 pub fn function_container(pod: &Pod) -> Option<String> {
     let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
@@ -81,8 +81,9 @@ pub fn function_container(pod: &Pod) -> Option<String> {
     function.container_id.clone()
 }
 
-/// Waits for a pod that is in the middle of a call, and returns it with its container: the
-/// function runs this program then, and at no other time.
+/// Waits for a pod that runs an evaluation, and returns it with its container.
+///
+/// `program` is a program that the function runs only during an evaluation.
 pub async fn busy_pod(stage: &Stage, program: &str) -> (Pod, String) {
     let mut found = None;
     eventually("a pod that runs the function", async || {
@@ -99,18 +100,20 @@ pub async fn busy_pod(stage: &Stage, program: &str) -> (Pod, String) {
     found.expect("it was found")
 }
 
-/// Removes a pod without giving it time to end.
+/// Deletes a pod without a grace period.
 pub async fn remove_at_once(stage: &Stage, pod: &Pod) {
     let at_once = DeleteParams::default().grace_period(0);
     let deleted = stage.api::<Pod>().delete(&pod.name_any(), &at_once).await;
     deleted.expect("the pod can be deleted");
 }
 
-/// Stores a pod template of an operator's own before the runner would store its default: that one,
-/// with more in the pod's `spec` and in its function `container`. Returns its version.
+/// Stores an operator's pod template before the runner stores its default, and returns its version.
+///
+/// The template is the default with additions to the pod's `spec` and to its function `container`.
 pub async fn store_template(stage: &Stage, spec: Value, container: Value) -> String {
     let mount = json!([{"name": "wrapper-server-tools", "mountPath": "/wrapper-server-tools"}]);
-    // Of an image that has no tag, `Always` would be taken for what Kubernetes chose, not the test.
+    // For an image without a tag, `Always` would count as Kubernetes' default instead of the test's
+    // choice.
     let placeholder = "replaced:v1";
     let mut function = json!({
         "name": "function", "image": placeholder, "volumeMounts": mount,

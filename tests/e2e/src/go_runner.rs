@@ -1,5 +1,5 @@
-//! The Go runner's part in takeovers and rollbacks: pods shaped as it makes them, and the steps it
-//! takes on the cluster when it starts and when a function is called.
+//! The Go runner's part in takeovers and rollbacks: pods as it creates them, and its steps on the
+//! cluster at its start and when a function is called.
 //!
 //! The test bed has no Go runner. Its steps are repeated here one by one, and every state that it
 //! reports as an error fails the test.
@@ -69,7 +69,7 @@ impl GoPod {
         self
     }
 
-    /// Creates the pod, and its Service where there is none.
+    /// Creates the pod, and its Service if there is none.
     pub async fn create(&self, stage: &Stage, occasion: GoOccasion) -> FunctionPod {
         let image = match self.names_digest {
             true => pinned(stage),
@@ -106,7 +106,7 @@ pub fn count_slot(stage: &Stage) -> String {
     format!("count-v1-1-{}", &digest[..8])
 }
 
-/// Stores the ServiceTemplate that Porch ships. The cluster must have its definition.
+/// Stores the ServiceTemplate that Porch ships; the cluster must have its definition.
 pub async fn store_service_template(stage: &Stage) {
     let template: ServiceTemplate = serde_json::from_value(json!({
         "apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "ServiceTemplate",
@@ -120,14 +120,14 @@ pub async fn store_service_template(stage: &Stage) {
     stored.expect("the cluster takes the template");
 }
 
-/// Returns the version that the Go runner compares pods with: that of the PodTemplate.
+/// Returns the version that the Go runner compares pods with, which is that of the PodTemplate.
 pub async fn pod_template_version(stage: &Stage) -> String {
     let template = stage.api::<PodTemplate>().get("base-pod-template").await;
     let version = template.expect("the template is stored").resource_version();
     version.expect("a stored object has a version")
 }
 
-/// Returns the pods that the Go runner adopts when it starts: those that are not being deleted and
+/// Returns the pods that the Go runner adopts at its start: those that are not being deleted and
 /// whose annotation equals the version of the PodTemplate.
 pub async fn pods_adopted_by_go_runner(stage: &Stage) -> Vec<Pod> {
     let version = pod_template_version(stage).await;
@@ -139,8 +139,9 @@ pub async fn pods_adopted_by_go_runner(stage: &Stage) -> Vec<Pod> {
     pods
 }
 
-/// Deletes the pods of the count function's slot as the Go runner does before it creates its own:
-/// with their usual time to end, and without waiting for that end.
+/// Deletes the pods of the count function's slot as the Go runner does before it creates its own.
+///
+/// They get their usual grace period, and their end is not awaited.
 pub async fn delete_slot_as_go_runner(stage: &Stage) {
     let pods = stage.api::<Pod>();
     let slot = format!("{IMAGE_LABEL}={}", count_slot(stage));
@@ -153,13 +154,14 @@ pub async fn delete_slot_as_go_runner(stage: &Stage) {
     }
 }
 
-/// Replaces the pods of the count function's slot as the Go runner does, and returns its pod once
-/// the slot's Service leads to it.
+/// Replaces the pods of the count function's slot as the Go runner does.
+///
+/// Returns its pod after the slot's Service has it as an endpoint.
 ///
 /// # Panics
 ///
-/// If the Endpoints of the Service have any other address once the pod is ready: the Go runner then
-/// fails the call or deletes the oldest pod of the slot.
+/// If the Endpoints of the Service have any other address after the pod is ready: the Go runner
+/// then fails the call or deletes the oldest pod of the slot.
 pub async fn replace_slot_as_go_runner(stage: &Stage, occasion: GoOccasion) -> FunctionPod {
     delete_slot_as_go_runner(stage).await;
     let version = pod_template_version(stage).await;

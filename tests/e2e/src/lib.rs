@@ -1,11 +1,12 @@
-//! What the tests on a real cluster share: a stage of their own, waits with limits, pods made by
-//! hand, and the runner as a process.
+//! Shared parts of the tests on a real cluster: a stage for each test, waits with limits, pods
+//! created without a runner, and the runner as a process.
 //!
-//! A test says `on_cluster(async |stage| …)`. It gets a namespace nobody else uses; when it fails,
-//! what the cluster knows about that namespace is printed before it is deleted. Tests run beside
-//! each other, except those that break the cluster, which say `on_disturbed_cluster`.
+//! A test calls `on_cluster(async |stage| …)` and gets its own namespace. If it fails, the state of
+//! the namespace is printed before the namespace is deleted. Tests run in parallel, except those
+//! that disturb the cluster, which call `on_disturbed_cluster`.
 //!
-//! Without a cluster these tests fail and say how to start one; they are never skipped.
+//! Without a cluster these tests fail and print the command that starts one; they are never
+//! skipped.
 
 mod account;
 mod define;

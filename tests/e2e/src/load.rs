@@ -1,4 +1,4 @@
-//! Callers that call again and again, and what becomes of their calls.
+//! Callers that call continuously, and the outcomes of their calls.
 
 use std::{
     error::Error,
@@ -18,8 +18,9 @@ use crate::{connect, evaluate, eventually, resource_list};
 /// Pause of a caller whose connection was refused.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(20);
 
-/// A number of callers at one runner, each on a connection of its own. One whose call fails makes
-/// no more.
+/// Callers of one runner, each with its own connection.
+///
+/// A caller stops after its first failed call.
 pub struct Load {
     callers: JoinSet<()>,
     record: Arc<Record>,
@@ -36,14 +37,15 @@ struct Record {
 // === impl Load ===
 
 impl Load {
-    /// Starts them; the function must return its input as it is.
+    /// Starts callers of a function that returns its input unchanged.
     #[must_use]
     pub fn start(callers: usize, address: &str, image: &str) -> Self {
         Self::start_with(callers, address, image, &resource_list(&[], 3))
     }
 
-    /// Starts callers before the runner listens, and waits until connections were refused. A caller
-    /// that cannot connect tries again until its first answer; every other failure counts.
+    /// Starts callers before the runner listens, and waits until connections were refused.
+    ///
+    /// A caller that cannot connect retries until its first response; every other failure counts.
     pub async fn start_early(callers: usize, address: &str, image: &str) -> Self {
         let load = Self::spawn(callers, address, image, &resource_list(&[], 3), true);
         eventually("refused callers", async || {
@@ -54,7 +56,7 @@ impl Load {
         load
     }
 
-    /// The same with a resource list of the test's own.
+    /// Starts callers with the given ResourceList.
     #[must_use]
     pub fn start_with(callers: usize, address: &str, image: &str, list: &str) -> Self {
         Self::spawn(callers, address, image, list, false)
@@ -78,19 +80,19 @@ impl Load {
         }
     }
 
-    /// Calls answered by now.
+    /// Returns the number of successful calls so far.
     #[must_use]
     pub fn answers(&self) -> usize {
         self.record.answers.load(Ordering::SeqCst)
     }
 
-    /// Calls that failed by now.
+    /// Returns the failures so far.
     #[must_use]
     pub fn failures(&self) -> Vec<Status> {
         self.record.failures().clone()
     }
 
-    /// Waits for more answers, and for no failure.
+    /// Waits for this many more successful calls; a failure panics.
     pub async fn goes_on(&self, answers: usize) {
         let wanted = self.answers() + answers;
         eventually("more answers", async || {
@@ -100,7 +102,7 @@ impl Load {
         .await;
     }
 
-    /// Waits until every caller has had a failure.
+    /// Waits until every caller has failed, and returns the failures.
     pub async fn breaks(mut self) -> Vec<Status> {
         while let Some(ended) = self.callers.join_next().await {
             ended.expect("a caller does not panic");
@@ -108,7 +110,11 @@ impl Load {
         self.failures()
     }
 
-    /// Ends the callers after the calls they are making, and returns how many were answered in all.
+    /// Stops the callers after their current calls and returns the number of successful calls.
+    ///
+    /// # Panics
+    ///
+    /// If a call failed.
     pub async fn ends_well(mut self) -> usize {
         self.record.over.store(true, Ordering::SeqCst);
         while let Some(ended) = self.callers.join_next().await {
@@ -126,7 +132,7 @@ impl Record {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts the outcome of a call, and returns whether it is the function's answer.
+    /// Counts the outcome of a call, and returns whether it is the function's output.
     fn take(&self, outcome: Result<EvaluateFunctionResponse, Status>, list: &str) -> bool {
         let failure = match outcome {
             Ok(answer) if answer.resource_list.trim_ascii() == list.trim_ascii().as_bytes() => {
@@ -144,15 +150,16 @@ impl Record {
     }
 }
 
-/// Returns whether a call failed because no connection could be made: nothing of it was sent.
+/// Returns whether a call failed because no connection could be made, so that nothing was sent.
 fn failed_to_connect(status: &Status) -> bool {
     let first = Error::source(status);
     let mut causes = std::iter::successors(first, |&error| error.source());
     causes.any(|error| error.is::<ConnectError>())
 }
 
-/// Calls until a connection can be made, and returns whether that call was answered. It counts like
-/// every other.
+/// Calls until a connection can be made, and returns whether that call succeeded.
+///
+/// The call is counted like every other.
 async fn await_listener(record: &Record, address: &str, image: &str, list: &str) -> bool {
     let mut client = connect(address).expect("an address");
     while !record.over.load(Ordering::SeqCst) {

@@ -1,4 +1,4 @@
-//! A function pod and its service, made by hand: what the runner makes, without the runner.
+//! A function pod and its service, created without a runner.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ const PORT: u16 = 9446;
 /// Time limit for one attempt to connect to a service.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How the wrapper gets into the pod.
+/// The way in which the wrapper gets into the pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injection {
-    /// An init container copies it, as the default template has always done.
+    /// An init container copies the wrapper, as in the default template.
     InitContainer,
-    /// Its image is mounted.
+    /// The wrapper's image is mounted as a volume.
     ImageVolume,
 }
 
@@ -40,7 +40,7 @@ pub struct FunctionPod {
 // === impl FunctionPod ===
 
 impl FunctionPod {
-    /// Creates both; nothing need be ready when this returns.
+    /// Creates pod and service without waiting for readiness.
     pub async fn create(
         stage: &Stage,
         name: &str,
@@ -51,7 +51,7 @@ impl FunctionPod {
         Self::create_with(stage, name, pod(stage, name, image, entrypoint, injection)).await
     }
 
-    /// The same with a pull secret.
+    /// Creates pod and service with a pull secret.
     pub async fn create_private(
         stage: &Stage,
         name: &str,
@@ -92,7 +92,7 @@ impl FunctionPod {
         Self::create_with(stage, slot, pod).await
     }
 
-    /// Creates the pod, and the slot's service where there is none.
+    /// Creates the pod, and the slot's service if there is none.
     async fn create_with(stage: &Stage, slot: &str, pod: Value) -> Self {
         let pods = stage.api::<Pod>();
         let pod = serde_json::from_value(pod).expect("a pod");
@@ -126,14 +126,15 @@ impl FunctionPod {
         }
     }
 
-    /// Host and port of the service.
+    /// Returns host and port of the service.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Waits until the kubelet says that it is ready, and its service leads to it: kube-proxy hears
-    /// of that later and refuses connections until then.
+    /// Waits until the kubelet reports the pod as ready and its service accepts connections.
+    ///
+    /// kube-proxy receives the endpoint later and refuses connections until then.
     pub async fn ready(&self) -> Pod {
         let pod = self.marked_ready().await;
         eventually("a service with an endpoint", async || {
@@ -145,7 +146,7 @@ impl FunctionPod {
         pod
     }
 
-    /// Waits until the kubelet marks the pod ready, wherever its service leads.
+    /// Waits until the kubelet reports the pod as ready, whatever the state of its service.
     pub async fn marked_ready(&self) -> Pod {
         let ready = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
             pod.is_some_and(|pod| condition(pod, "Ready").as_deref() == Some("True"))
@@ -153,13 +154,13 @@ impl FunctionPod {
         self.within_limit("ready", ready).await
     }
 
-    /// Waits until its containers run.
+    /// Waits until the pod's containers run.
     pub async fn running(&self) -> Pod {
         let running = await_condition(self.pods.clone(), &self.name, is_pod_running());
         self.within_limit("running", running).await
     }
 
-    /// Waits until the scheduler has given it a node.
+    /// Waits until the scheduler has assigned the pod to a node.
     pub async fn scheduled(&self) -> Pod {
         let scheduled = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
             pod.is_some_and(|pod| condition(pod, "PodScheduled").as_deref() == Some("True"))
@@ -167,7 +168,7 @@ impl FunctionPod {
         self.within_limit("scheduled", scheduled).await
     }
 
-    /// Waits until the function's container waits for this reason, such as `ErrImagePull`.
+    /// Waits until the function's container is waiting for this reason, such as `ErrImagePull`.
     pub async fn waiting_because(&self, reason: &str) -> Pod {
         let waits = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
             pod.and_then(waiting_reason)
@@ -176,18 +177,18 @@ impl FunctionPod {
         self.within_limit(reason, waits).await
     }
 
-    /// Name of the pod, with the suffix that the API server gave it.
+    /// Returns the name of the pod, with the suffix that the API server added.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The pod as the API server has it now.
+    /// Returns the current pod from the API server.
     pub async fn now(&self) -> Pod {
         self.pods.get(&self.name).await.expect("the pod is there")
     }
 
-    /// The id of the function's container, once it has one.
+    /// Waits until the pod runs, and returns the id of the function's container.
     pub async fn container(&self) -> String {
         let pod = self.running().await;
         let status = pod
@@ -228,8 +229,8 @@ fn annotated(
     annotations: &[(&str, &str)],
 ) -> Value {
     let mut pod = pod(stage, slot, image, entrypoint, Injection::InitContainer);
-    // Kubernetes' default, which templates of installations keep: a deleted pod may be there for
-    // this long beside the pod that replaces it.
+    // Kubernetes' default, which the templates of installations keep: a deleted pod may exist this
+    // long beside the pod that replaces it.
     pod["spec"]["terminationGracePeriodSeconds"] = json!(30);
     for (key, value) in annotations {
         pod["metadata"]["annotations"][*key] = json!(value);
@@ -257,7 +258,7 @@ fn waiting_reason(pod: &Pod) -> Option<&str> {
         .as_deref()
 }
 
-/// The default template, filled in as the runner fills it in.
+/// Returns the default template, filled in as the runner does.
 fn pod(stage: &Stage, name: &str, image: &str, entrypoint: &[&str], injection: Injection) -> Value {
     const TOOLS: &str = "/wrapper-server-tools";
     let (program, volume, init) = match injection {
@@ -288,7 +289,8 @@ fn pod(stage: &Stage, name: &str, image: &str, entrypoint: &[&str], injection: I
             "containers": [{
                 "name": "function",
                 "image": image,
-                // The node may have another image of that tag, or one it got with a password.
+                // The node may have another image of that tag, or one that it pulled with a
+                // password.
                 "imagePullPolicy": "Always",
                 "command": [format!("{program}/wrapper-server")],
                 "args": arguments,

@@ -1,4 +1,4 @@
-//! A rule of the cluster's that no pod of the stage may be made.
+//! An admission policy that rejects all pods of the stage.
 
 use k8s_openapi::api::{
     admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding},
@@ -12,8 +12,10 @@ use serde_json::json;
 
 use crate::{Stage, eventually};
 
-/// An admission policy in force. Unless it is lifted before, it goes with the stage: the stage's
-/// namespace owns it, and it concerns no other.
+/// An active admission policy.
+///
+/// The stage's namespace owns the policy and is the only one affected, so the policy is deleted
+/// with the stage unless it is lifted before.
 pub struct Refusal {
     stage: Stage,
 }
@@ -21,7 +23,7 @@ pub struct Refusal {
 // === impl Refusal ===
 
 impl Refusal {
-    /// Refuses every pod with this message.
+    /// Rejects every pod with this message, and waits until the policy is active.
     pub async fn impose(stage: &Stage, message: &str) -> Self {
         let name = stage.namespace();
         let namespaces: Api<Namespace> = Api::all(stage.client());
@@ -54,7 +56,7 @@ impl Refusal {
         refusal
     }
 
-    /// Takes it back, and waits until pods may be made again.
+    /// Deletes the policy, and waits until pods can be created again.
     pub async fn lift(self) {
         let (name, delete) = (self.stage.namespace(), DeleteParams::default());
         let deleted = self.bindings().delete(name, &delete).await;
@@ -72,8 +74,9 @@ impl Refusal {
         Api::all(self.stage.client())
     }
 
-    /// Asks for a pod without having it made. The API server takes policies up, and drops them,
-    /// some time after it has stored or deleted them.
+    /// Returns whether a pod would be admitted, by a dry run.
+    ///
+    /// The API server applies and drops policies some time after it has stored or deleted them.
     async fn lets_pass(&self) -> bool {
         let pod = json!({
             "metadata": {"name": "trial"},

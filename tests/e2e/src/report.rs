@@ -1,4 +1,4 @@
-//! What the cluster knows about a failed test: pods, events, logs.
+//! A report of the cluster's state for a failed test: pods, events, logs.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use crate::Stage;
 
 const LOG_LINES: i64 = 50;
 
-/// Prints it where the test's own output goes.
+/// Prints the report to standard error.
 pub async fn print(stage: &Stage) {
     let mut text = format!("\n=== namespace {} ===\n", stage.namespace());
-    // Writing to a string cannot fail, and a report that lacks a part is still a report.
+    // Writing to a string cannot fail, and an incomplete report is still useful.
     let _ = pods(stage, &mut text).await;
     let _ = events(stage, &mut text).await;
     eprintln!("{text}=== end of namespace {} ===", stage.namespace());

@@ -1,4 +1,4 @@
-//! The runner as a process outside the cluster, which it reaches by kubeconfig.
+//! The runner as a process outside the cluster, which it accesses with a kubeconfig.
 
 use std::{
     fs::{self, File},
@@ -22,7 +22,7 @@ use tonic::transport::Channel;
 
 use crate::{Stage, wait::eventually};
 
-/// A runner on a free port; it ends with this value.
+/// A runner on a free port, which is killed when this value is dropped.
 pub struct Runner {
     child: Child,
     port: u16,
@@ -33,17 +33,17 @@ pub struct Runner {
 // === impl Runner ===
 
 impl Runner {
-    /// Starts it for the stage's namespace with more flags, and waits until it listens.
+    /// Starts a runner for the stage's namespace with additional flags, and waits until it listens.
     pub async fn start(stage: &Stage, flags: &[&str]) -> Self {
         Self::start_in(stage, flags, &[]).await
     }
 
-    /// Starts one that pods can call home.
+    /// Starts a runner to which pods can announce themselves.
     pub async fn start_at_home(stage: &Stage, flags: &[&str]) -> Self {
         Self::start(stage, &[&crate::HOME, flags].concat()).await
     }
 
-    /// Starts it with more flags and another environment.
+    /// Starts a runner with additional flags and environment variables.
     pub async fn start_in(stage: &Stage, flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let scratch = tempfile::tempdir().expect("a directory");
         let functions = scratch.path().join("functions");
@@ -88,7 +88,7 @@ impl Runner {
         runner
     }
 
-    /// Waits until it says that it serves: it knows the cluster then.
+    /// Waits until the runner reports `SERVING`; it has then read the state of the cluster.
     pub async fn serving(&self) {
         let channel = Channel::from_shared(format!("http://{}", self.address()));
         let channel = channel.expect("an address").connect_lazy();
@@ -100,7 +100,7 @@ impl Runner {
         .await;
     }
 
-    /// What it says that it is doing.
+    /// Returns the runner's status.
     pub async fn status(&self) -> GetStatusResponse {
         let channel = Channel::from_shared(format!("http://{}", self.address()));
         let channel = channel.expect("an address").connect_lazy();
@@ -109,7 +109,7 @@ impl Runner {
         answer.expect("the runner tells").into_inner()
     }
 
-    /// What it tells of its only pod.
+    /// Returns the status of the only pod.
     pub async fn only_pod(&self) -> Pod {
         let pods = self.status().await.pod.expect("the pod runtime is on");
         let mut pods: Vec<_> = pods
@@ -121,37 +121,37 @@ impl Runner {
         pods.remove(0)
     }
 
-    /// Host and port it listens on.
+    /// Returns host and port of the runner.
     #[must_use]
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// What it has printed by now.
+    /// Returns the log so far.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Asks it to end and returns how it did.
+    /// Stops the runner with SIGTERM and returns its exit status.
     pub async fn stop(self) -> std::process::ExitStatus {
         self.ask_to_end();
         self.ended().await
     }
 
-    /// Asks it to end, as Kubernetes does.
+    /// Sends SIGTERM, as Kubernetes does.
     pub fn ask_to_end(&self) {
         let pid = self
             .child
             .id()
             .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(pid) = pid {
-            // Its exit has not been waited for, so the number is still its own.
+            // The process has not been reaped, so the pid is still its own.
             kill_process(pid, Signal::TERM).expect("the runner can be signalled");
         }
     }
 
-    /// Waits until it has ended.
+    /// Waits for the end of the runner.
     pub async fn ended(mut self) -> std::process::ExitStatus {
         self.child
             .wait()
@@ -168,7 +168,8 @@ impl Drop for Runner {
     }
 }
 
-/// A binary of this workspace, which lies beside the directory of this test's own program.
+/// Returns the path of a binary of this workspace, which is beside the directory of the test
+/// program.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a program knows where it is");
@@ -185,8 +186,9 @@ pub fn program(name: &str) -> PathBuf {
     program
 }
 
-/// Where a runner says in its log that it listens. A port chosen for it beforehand might be taken
-/// by then.
+/// Returns the port in the runner's log message about listening.
+///
+/// A port chosen before the start might be taken by then.
 fn serving_port(log: &str) -> Option<u16> {
     let line = log.lines().find(|line| line.contains("serving"))?;
     let (_, address) = line.split_once("address")?;
@@ -196,7 +198,7 @@ fn serving_port(log: &str) -> Option<u16> {
     Some(address.port())
 }
 
-/// A port that nobody has at the moment.
+/// Returns a port that is currently free.
 #[must_use]
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");

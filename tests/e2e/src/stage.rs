@@ -1,4 +1,4 @@
-//! A namespace of the test's own on the test bed, for as long as the test runs.
+//! A namespace of the test bed for the duration of one test.
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -21,7 +21,7 @@ use testbed::{Testbed, Turn};
 
 use crate::{report, wait::eventually};
 
-/// What a test gets.
+/// A test's own namespace and its access to the test bed.
 #[derive(Clone)]
 pub struct Stage {
     bed: Arc<Testbed>,
@@ -30,21 +30,21 @@ pub struct Stage {
     _turn: Arc<Turn>,
 }
 
-/// Runs a test beside others.
+/// Runs a test in parallel with others.
 pub fn on_cluster(test: impl AsyncFnOnce(Stage)) {
     play(test, Testbed::shared_turn);
 }
 
-/// Runs a test alone, because it breaks what others rely on.
+/// Runs a test alone, because it disturbs components that other tests use.
 pub fn on_disturbed_cluster(test: impl AsyncFnOnce(Stage)) {
     play(test, Testbed::sole_turn);
 }
 
-/// Returns the test bed that is up.
+/// Returns the running test bed.
 ///
 /// # Panics
 ///
-/// If none is up, with the command that starts one.
+/// If no test bed runs; the message contains the command that starts one.
 pub fn running_testbed() -> Testbed {
     testbed_or_panic(Testbed::running())
 }
@@ -58,12 +58,13 @@ fn play(test: impl AsyncFnOnce(Stage), turn: impl FnOnce(&Testbed) -> anyhow::Re
     let bed = running_testbed();
     let turn = turn(&bed).expect("the lock of the tests can be taken");
     testbed_or_panic(bed.require_complete());
-    // An earlier test of this process has done it, perhaps.
+    // Fails if an earlier test of this process has installed it.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     runtime.block_on(async {
         let stage = Stage::set(bed, turn).await;
-        // A panic ends here, so that the stage can be cleared; nothing of the test is used after.
+        // A panic is caught here so that the stage can be cleared; no value of the test is used
+        // after.
         let outcome = AssertUnwindSafe(test(stage.clone())).catch_unwind().await;
         if outcome.is_err() {
             report::print(&stage).await;
@@ -95,7 +96,7 @@ impl Stage {
             namespace,
             _turn: Arc::new(turn),
         };
-        // Until the controller has made it, no pod is admitted.
+        // No pod is admitted until the controller has created the default service account.
         let accounts = stage.api::<ServiceAccount>();
         eventually("the default service account", async || {
             accounts
@@ -107,25 +108,25 @@ impl Stage {
         stage
     }
 
-    /// The test bed, for its registries and faults.
+    /// Returns the test bed, for its registries and faults.
     #[must_use]
     pub fn bed(&self) -> &Testbed {
         &self.bed
     }
 
-    /// The way to the API server, as administrator.
+    /// Returns a client of the API server with the administrator's permissions.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// The test's own namespace.
+    /// Returns the test's own namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Objects of one kind in the test's own namespace.
+    /// Returns the API for objects of one kind in the test's own namespace.
     #[must_use]
     pub fn api<K>(&self) -> Api<K>
     where
@@ -135,19 +136,21 @@ impl Stage {
         Api::namespaced(self.client(), &self.namespace)
     }
 
-    /// An image of the open registry by its tag, as `functions/count` or `bad/sleep`.
+    /// Returns an image of the open registry with its tag, such as `functions/count` or
+    /// `bad/sleep`.
     #[must_use]
     pub fn image(&self, name: &str) -> String {
         format!("{}/{name}:v1", self.bed.open_registry())
     }
 
-    /// The image with the wrapper, pinned: the node may have an earlier one of that tag.
+    /// Returns the wrapper's image with its digest, because the node may have an earlier one of
+    /// that tag.
     #[must_use]
     pub fn wrapper_image(&self) -> String {
         testbed_or_panic(self.bed.pinned_image("wrapper-server"))
     }
 
-    /// Makes a pull secret with these credentials for the private registry.
+    /// Creates a pull secret with these credentials for the private registry.
     pub async fn pull_secret(&self, name: &str, user: &str, password: &str) {
         let host = self.bed.private_registry().host;
         let logins = json!({"auths": {host: {"username": user, "password": password}}});

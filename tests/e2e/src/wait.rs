@@ -1,16 +1,20 @@
-//! Waiting for things to come true, with a limit.
+//! Waits for conditions, with a limit.
 
 use std::{
     panic::Location,
     time::{Duration, Instant},
 };
 
-/// How long anything on the test bed may take. Far more than it does: only failing tests wait.
+/// Time limit for every wait; far more than is needed, because only failing tests wait that long.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Asks until the answer is yes; fails the test where it was called when the limit has passed.
+/// Waits until a condition is true.
+///
+/// # Panics
+///
+/// If the condition is not true within [`LIMIT`]; the message contains the caller's location.
 #[track_caller]
 pub fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> impl Future<Output = ()> {
     let asked_at = Location::caller();

@@ -1,5 +1,4 @@
-//! How a pod is found and reached: its call home, the watch where that call does not get through,
-//! and the ways to it.
+//! Discovery of pods by announcement or watch, and connections directly or through a service.
 
 use std::net::Ipv4Addr;
 
@@ -19,7 +18,7 @@ use serde_json::json;
 use tonic::{Code, transport::Endpoint};
 
 const COUNT: &str = "functions/count";
-/// An address that nobody has: calls to it are refused at once.
+/// Flag with an unused address: calls to it are refused at once.
 const NOBODY: &str = "--announce-address=198.18.255.250";
 
 async fn count(stage: &Stage, runner: &Runner) {
@@ -32,7 +31,7 @@ fn steps(pod: &PodStatus) -> Vec<&str> {
     pod.start.iter().map(|step| &*step.step).collect()
 }
 
-/// What the pod was told to announce itself with.
+/// Returns the announcement that the pod's environment contains.
 fn announcement(pod: &Pod) -> AnnounceRequest {
     let spec = pod.spec.as_ref().expect("a spec");
     let given = |name: &str| {
@@ -52,7 +51,7 @@ fn announcement(pod: &Pod) -> AnnounceRequest {
     }
 }
 
-/// Announces as anybody might; the code of the answer.
+/// Sends an announcement and returns the code of the response.
 async fn announce(port: u16, announcement: AnnounceRequest) -> Code {
     let home = Endpoint::from_shared(format!("http://{}:{port}", Ipv4Addr::LOCALHOST));
     let channel = home.expect("an address").connect_lazy();
@@ -62,7 +61,7 @@ async fn announce(port: u16, announcement: AnnounceRequest) -> Code {
     answer.map_or_else(|status| status.code(), |_| Code::Ok)
 }
 
-/// Waits until the runner tells that it refused as many; what it tells may be a moment old.
+/// Waits until the runner's status, which may be a moment old, shows this number of refusals.
 async fn refused(runner: &Runner, times: u64) {
     let told = async || {
         let pods = runner.status().await.pod.expect("the pod runtime is on");
@@ -73,11 +72,11 @@ async fn refused(runner: &Runner, times: u64) {
 }
 
 #[test]
-fn a_pod_calls_home_and_is_used() {
+fn uses_a_pod_that_announces_itself() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         count(&stage, &runner).await;
-        // The watch may have been faster, which the call does not know.
+        // The watch may have been faster; the announcement is sent all the same.
         eventually("the call home", async || {
             steps(&runner.only_pod().await).contains(&"listening")
         })
@@ -92,7 +91,7 @@ fn a_pod_calls_home_and_is_used() {
 }
 
 #[test]
-fn a_pod_whose_call_is_lost_is_found_by_the_watch() {
+fn finds_a_pod_by_the_watch_if_its_announcement_is_lost() {
     on_cluster(async |stage| {
         let runner = Runner::start(&stage, &[NOBODY, HOME[1]]).await;
         count(&stage, &runner).await;
@@ -138,18 +137,18 @@ fn false_and_repeated_announcements_are_refused_and_counted() {
 }
 
 #[test]
-fn an_announcement_that_comes_late_changes_nothing() {
+fn ignores_a_late_announcement() {
     on_cluster(async |stage| {
         let port = free_port();
         let home = format!("--announce-port={port}");
         let runner = Runner::start(&stage, &[NOBODY, &home]).await;
         count(&stage, &runner).await;
         let before = runner.only_pod().await.address;
-        // It was found by the watch; nobody has used its token.
+        // The pod was found by the watch, so its token is unused.
         let late = announcement(&function_pods(&stage).await[0]);
         assert_eq!(announce(port, late.clone()).await, Code::PermissionDenied);
         assert_eq!(announce(port, late).await, Code::PermissionDenied);
-        // The first was true, after all; only the second is somebody's trick.
+        // The first announcement was valid, only late; the second one is a replay and counts.
         refused(&runner, 1).await;
         assert_eq!(runner.only_pod().await.address, before);
         count(&stage, &runner).await;
@@ -157,7 +156,7 @@ fn an_announcement_that_comes_late_changes_nothing() {
 }
 
 #[test]
-fn a_token_is_good_for_its_own_slot_only() {
+fn refuses_the_token_of_another_slot() {
     on_cluster(async |stage| {
         let port = free_port();
         let home = format!("--announce-port={port}");
@@ -183,7 +182,7 @@ fn a_token_is_good_for_its_own_slot_only() {
 }
 
 #[test]
-fn the_wrapper_comes_by_either_container_or_as_an_image() {
+fn injects_the_wrapper_by_init_container_container_or_image_volume() {
     on_cluster(async |stage| {
         let injected = async |how: &str| {
             let flag = format!("--wrapper-injection={how}");
@@ -212,7 +211,7 @@ fn the_wrapper_comes_by_either_container_or_as_an_image() {
 }
 
 #[test]
-fn a_call_goes_on_with_a_container_where_the_image_volume_cannot_be_used() {
+fn falls_back_to_a_container_if_the_image_volume_cannot_be_used() {
     on_cluster(async |stage| {
         let wrapper = stage.bed().pinned_image("bad/linked-wrapper");
         let wrapper = wrapper.unwrap_or_else(|error| panic!("{error:#}"));
@@ -253,7 +252,7 @@ fn without_services_pods_are_called_directly() {
 }
 
 #[test]
-fn calls_go_through_the_service_once_kubernetes_calls_the_pod_ready() {
+fn calls_through_the_service_once_the_pod_is_ready() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         eventually("the way through the service", async || {
@@ -268,7 +267,7 @@ fn calls_go_through_the_service_once_kubernetes_calls_the_pod_ready() {
 }
 
 #[test]
-fn by_way_of_the_service_means_by_no_other() {
+fn uses_only_the_service_if_pod_connect_is_service() {
     on_cluster(async |stage| {
         define(&stage).await;
         let runner = Runner::start_at_home(&stage, &["--pod-connect=service"]).await;
@@ -281,8 +280,9 @@ fn by_way_of_the_service_means_by_no_other() {
     });
 }
 
-/// Pods that are never ready, and services that show only those that are: a runner that goes past
-/// the service is found out by its answer.
+/// Stores templates for pods that are never ready, and for services with ready pods only.
+///
+/// A runner that bypasses the service would get a response.
 async fn store_empty_services(stage: &Stage) {
     define(stage).await;
     let probe = json!({"readinessProbe": {"exec": {"command": ["/no/such/program"]}}});

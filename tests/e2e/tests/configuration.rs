@@ -1,5 +1,5 @@
-//! `FunctionConfig` objects on a real API server: what it takes, what becomes of it in the table,
-//! and what the object is told, with the permissions an installation grants and no others.
+//! `FunctionConfig` objects on a real API server: validation, their effect on the table, and their
+//! status, with only the permissions that an installation grants.
 
 #![allow(clippy::unwrap_used)]
 
@@ -34,7 +34,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const PREFIX: &str = "ghcr.io/default";
-/// How soon an edit must be what the next evaluation sees.
+/// Time limit until evaluations see an edit.
 const PROMPT: Duration = Duration::from_secs(1);
 
 /// A runner's configuration that follows the stage's namespace, without the rest of a runner.
@@ -80,7 +80,7 @@ impl Following {
             .unwrap();
     }
 
-    /// Waits for the table that runs the function by this binary; says how long it took.
+    /// Waits for a table that runs the function by this binary, and returns the waiting time.
     async fn runs(&self, binary: Option<&str>) -> Duration {
         let started = Instant::now();
         let mut tables = self.configuration.watch();
@@ -100,7 +100,7 @@ fn binary_of(table: &Table) -> Option<String> {
     Some(found.executable.path.file_name()?.to_str()?.to_owned())
 }
 
-/// A client with the permissions an installation grants, or none.
+/// Returns a client of a service account with these rules, or without any.
 async fn restricted(stage: &Stage, rules: Option<Value>) -> Client {
     let create = PostParams::default();
     let account = json!({"metadata": {"name": "runner"}});
@@ -138,7 +138,7 @@ async fn restricted(stage: &Stage, rules: Option<Value>) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// What an installation grants for these objects.
+/// Returns the rules that an installation grants for these objects.
 fn granted() -> Value {
     json!([
         {"apiGroups": ["config.porch.kpt.dev"], "resources": ["functionconfigs"],
@@ -165,7 +165,7 @@ async fn put(stage: &Stage, name: &str, binary: &str) -> FunctionConfig {
     .unwrap()
 }
 
-/// Waits until the object is told that its present form was acted on, and with which error.
+/// Waits until the object's status is that of its current generation and has this error or none.
 async fn told(stage: &Stage, name: &str, says: Option<&str>) {
     let api: Api<FunctionConfig> = stage.api();
     eventually("the object's status", async || {
@@ -182,7 +182,7 @@ async fn told(stage: &Stage, name: &str, says: Option<&str>) {
 }
 
 #[test]
-fn objects_are_followed_with_the_permissions_that_are_granted() {
+fn follows_objects_with_the_permissions_of_an_installation() {
     on_cluster(async |stage| {
         define(&stage).await;
         let client = restricted(&stage, Some(granted())).await;
@@ -205,7 +205,8 @@ fn objects_are_followed_with_the_permissions_that_are_granted() {
         put(&stage, "older", "two").await;
         told(&stage, "older", None).await;
 
-        // Creation times are whole seconds, and names decide within one: "younger" comes after.
+        // Creation times are whole seconds; within a second the names decide, so "younger" is
+        // second.
         put(&stage, "younger", "one").await;
         told(
             &stage,
@@ -250,7 +251,7 @@ fn an_object_with_the_finalizer_of_earlier_runners_can_be_deleted() {
 }
 
 #[test]
-fn without_permissions_it_says_so_and_follows_once_they_are_granted() {
+fn reports_missing_permissions_and_follows_once_they_are_granted() {
     on_cluster(async |stage| {
         define(&stage).await;
         let client = restricted(&stage, None).await;
@@ -280,7 +281,7 @@ fn without_permissions_it_says_so_and_follows_once_they_are_granted() {
 }
 
 #[test]
-fn edits_never_leave_a_moment_without_the_function() {
+fn finds_the_function_at_every_moment_during_edits() {
     on_cluster(async |stage| {
         define(&stage).await;
         let following = Following::start(stage.client(), stage.namespace()).await;
@@ -310,7 +311,7 @@ fn edits_never_leave_a_moment_without_the_function() {
 }
 
 #[test]
-fn what_changed_while_the_api_server_was_gone_is_seen_when_it_is_back() {
+fn sees_changes_after_an_outage_of_the_api_server() {
     on_disturbed_cluster(async |stage| {
         define(&stage).await;
         let following = Following::start(stage.client(), stage.namespace()).await;
@@ -342,7 +343,7 @@ struct Case {
 }
 
 #[test]
-fn a_real_api_server_takes_and_refuses_the_same_objects() {
+fn the_real_api_server_validates_objects_like_the_schema_tests() {
     on_cluster(async |stage| {
         define(&stage).await;
         let cases: Vec<Case> = serde_saphyr::from_str(include_str!(

@@ -1,5 +1,5 @@
-//! The runner in the cluster, installed from `deploy/`: it works with what it is granted, keeps
-//! every promise while it is replaced, and takes the place of Porch's own.
+//! The runner in the cluster, installed from `deploy/`: its permissions are sufficient, a rolling
+//! update fails no evaluation, and it can replace Porch's runner.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ async fn function_pods(stage: &Stage) -> Vec<Pod> {
     list.expect("pods can be listed").items
 }
 
-/// One evaluation that must succeed, through the runner's service.
+/// Evaluates the count function through the runner's service and requires success.
 async fn count(stage: &Stage, deployment: &Deployment) {
     let mut client = connect(&deployment.address().await).expect("an address");
     let input = resource_list(&[], 3);
@@ -78,7 +78,10 @@ fn the_overlay_for_developers_works_as_it_is_on_an_empty_cluster() {
     });
 }
 
-/// Where Porch is: the namespace enforces the restricted level, and lets its own pods call.
+/// Returns a client pod for Porch's namespace.
+///
+/// The namespace enforces the restricted level, and the network policy lets its pods call the
+/// runner.
 fn client_pod(stage: &Stage, image: &str) -> Pod {
     let pod = json!({
         "metadata": {"name": "client"},
@@ -106,8 +109,8 @@ fn client_pod(stage: &Stage, image: &str) -> Pod {
     serde_json::from_value(pod).expect("a pod")
 }
 
-/// The runner is the account that the Role is for, has what the Role says from wherever it may be
-/// granted, and has missed nothing.
+/// Checks that the runner uses the account of the Role, that the account has exactly the Role's
+/// permissions, and that the log shows no missing one.
 async fn may_do_what_is_shipped_and_no_more(stage: &Stage, installed: &Verbatim) {
     let account = "-o=jsonpath={.items[*].spec.serviceAccountName}";
     let account = ["get", "pods", "-l", "app=function-runner", account];
@@ -163,7 +166,7 @@ fn uids(pods: &[Pod]) -> Vec<Option<String>> {
     uids
 }
 
-/// A runner as Porch's manifests have it, of either generation, and nothing of ours.
+/// Returns Porch's own runner as in its manifests, with exec probes or gRPC probes.
 fn porchs_own(stage: &Stage, deployment: &Deployment, exec_probes: bool) -> Vec<Value> {
     let namespace = deployment.namespace();
     let check = if exec_probes {
@@ -201,7 +204,8 @@ fn porchs_own(stage: &Stage, deployment: &Deployment, exec_probes: bool) -> Vec<
                         "containers": [{
                             "name": "function-runner",
                             "image": pinned("function-runner"),
-                            // No cluster: it has no permissions there, and is about to go.
+                            // Without the cluster: this runner has no permissions there and will be
+                            // replaced.
                             "command": ["/home/nonroot/server", "--functions=/home/nonroot/functions",
                                         "--disable-runtimes=pod"],
                             "env": [{"name": "WRAPPER_SERVER_IMAGE", "value": "old/wrapper:v1"}],
@@ -218,7 +222,7 @@ fn porchs_own(stage: &Stage, deployment: &Deployment, exec_probes: bool) -> Vec<
     ]
 }
 
-/// Porch's own runner, made by one of kubectl's verbs, then replaced by the overlay.
+/// Creates Porch's own runner with a verb of kubectl, then replaces it with the overlay.
 async fn take_over(stage: &Stage, verb: &str, exec_probes: bool) {
     let deployment = Deployment::prepare(stage).await;
     let old = porchs_own(stage, &deployment, exec_probes);
@@ -233,24 +237,24 @@ async fn take_over(stage: &Stage, verb: &str, exec_probes: bool) {
     assert_eq!(deployment.address().await, address, "clients need not know");
     let now = deployment.own(&["get", "deployment", "-o=jsonpath={.items[*].metadata.uid}"]);
     assert_eq!(now.await, uid, "no second deployment");
-    // Named by the ConfigMap that was there before.
+    // The ConfigMap that existed before configures this function.
     eventually("a warm pod", async || function_pods(stage).await.len() == 1).await;
     count(stage, &deployment).await;
     assert_eq!(function_pods(stage).await.len(), 1);
 }
 
 #[test]
-fn the_overlay_takes_the_place_of_porchs_own_that_was_applied() {
+fn the_overlay_replaces_porchs_runner_that_was_applied() {
     on_cluster(async |stage| take_over(&stage, "apply", true).await);
 }
 
 #[test]
-fn the_overlay_takes_the_place_of_porchs_own_that_was_created() {
+fn the_overlay_replaces_porchs_runner_that_was_created() {
     on_cluster(async |stage| take_over(&stage, "create", true).await);
 }
 
 #[test]
-fn the_overlay_takes_the_place_of_porchs_own_with_other_probes() {
+fn the_overlay_replaces_porchs_runner_with_grpc_probes() {
     on_cluster(async |stage| take_over(&stage, "create", false).await);
 }
 
@@ -263,7 +267,7 @@ fn functions_run_under_the_restricted_level_where_their_images_allow_it() {
         let input = resource_list(&[], 1);
         let answer = evaluate(&mut client, &image, input.clone()).await;
         assert_eq!(answer.expect("it runs").resource_list, input.as_bytes());
-        // Its image names no user.
+        // The image of this function has no user.
         let refused = evaluate(&mut client, &stage.image(COUNT), input).await;
         let refused = refused.expect_err("root is not admitted");
         assert!(refused.message().contains("runAsNonRoot"), "{refused}");

@@ -1,7 +1,7 @@
-//! What is in `deploy/`, without installing it: kustomize and Helm agree, and the network policies
-//! let through what they should.
+//! Checks of the files in `deploy/` without installing them: kustomize and Helm agree, and the
+//! network policies allow only the intended connections.
 //!
-//! The test bed's network does not enforce policies, so they are read here by the rules of the API.
+//! The test bed's network does not enforce policies, so the tests evaluate them by the API's rules.
 
 #[path = "deployment_files/flows.rs"]
 mod flows;
@@ -15,7 +15,7 @@ use e2e::{
 use flows::{Flow, Pod};
 use serde_json::Value;
 
-/// Kind, namespace and name of an object, and the object.
+/// Objects by kind, namespace and name.
 type Objects = BTreeMap<(String, String, String), Value>;
 
 fn by_name(documents: Vec<Value>) -> Objects {
@@ -72,7 +72,7 @@ fn helm(values: &[&str]) -> Objects {
     by_name(documents(&output(&mut command)))
 }
 
-/// Helm makes the release's own namespace itself, before there is anything to render.
+/// Removes the release's namespace, which Helm creates itself and does not render.
 fn without_own_namespace(mut objects: Objects) -> Objects {
     let own = (
         "Namespace".to_owned(),
@@ -93,12 +93,12 @@ fn assert_same(chart: &Objects, kustomized: &Objects) {
 }
 
 #[test]
-fn the_chart_is_the_base() {
+fn the_chart_renders_the_same_objects_as_the_base() {
     assert_same(&helm(&[]), &without_own_namespace(kustomize("base")));
 }
 
 #[test]
-fn values_of_the_chart_are_the_overlays() {
+fn values_of_the_chart_render_the_same_objects_as_the_overlays() {
     for (value, overlay) in [
         ("podConnect=service", "overlays/mesh"),
         ("privateRegistry.enabled=true", "overlays/private-registry"),
@@ -112,7 +112,7 @@ fn values_of_the_chart_are_the_overlays() {
 }
 
 #[test]
-fn every_image_is_of_this_version() {
+fn every_image_has_the_version_of_the_workspace() {
     let version = format!(":v{}", env!("CARGO_PKG_VERSION"));
     for object in kustomize("base").values() {
         if object["kind"] == "Deployment" {
@@ -126,7 +126,7 @@ fn every_image_is_of_this_version() {
 }
 
 #[test]
-fn functions_reach_nobody_and_are_reached_by_the_runner_alone() {
+fn functions_can_connect_only_to_the_announce_port_and_only_the_runner_can_connect_to_them() {
     let policies: Vec<Value> = kustomize("base")
         .into_values()
         .filter(|object| object["kind"] == "NetworkPolicy")
@@ -138,7 +138,7 @@ fn functions_reach_nobody_and_are_reached_by_the_runner_alone() {
     let stranger = Pod::new("elsewhere", &[("app", "function-runner")]);
     let guest = Pod::new("porch-fn-system", &[]);
     let names = Pod::new("kube-system", &[("k8s-app", "kube-dns")]);
-    // The API server and registries are no pods, or might as well be none.
+    // The API server and registries, which are not pods or need not be.
     let outside = Pod::outside();
     let allowed = |from: &Pod, to: &Pod, port: u16| Flow { from, to, port }.is_allowed(&policies);
 

@@ -1,4 +1,4 @@
-//! `krm doctor` on a real cluster: an installation that is sound, and ten that each have one fault.
+//! `krm doctor` on a real cluster: sound installations, and installations with one fault each.
 
 #[path = "doctor/installation.rs"]
 mod installation;
@@ -16,7 +16,7 @@ use runner_config::objects::{FunctionConfig, ServiceTemplate};
 use serde_json::{Value, json};
 
 #[test]
-fn nothing_is_found_where_nothing_is_wrong() {
+fn reports_nothing_for_a_sound_installation() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let flags = ["--announce-address=198.18.255.254", "--announce-port=0"];
@@ -31,7 +31,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
 }
 
 #[test]
-fn nothing_is_found_in_what_is_shipped() {
+fn reports_nothing_for_the_shipped_overlay() {
     on_cluster(async |stage| {
         let deployment = Shipped::install(&stage, "overlays/dev", &[]).await;
         let (address, image) = (deployment.address().await, stage.image("functions/count"));
@@ -50,11 +50,11 @@ fn nothing_is_found_in_what_is_shipped() {
 }
 
 #[test]
-fn a_namespace_that_is_not_there() {
+fn reports_a_missing_namespace() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let report = installation.doctor(&["--namespace", "no-such-place"]).await;
-        // The Deployment says another one as well, so there is more than this to find.
+        // The Deployment has another namespace, so there is a second finding.
         let finding = report.failed("namespaces");
         assert_eq!(finding.says, "there is no namespace no-such-place");
         assert!(
@@ -70,7 +70,7 @@ fn a_namespace_that_is_not_there() {
 }
 
 #[test]
-fn a_service_account_that_may_not_make_pods() {
+fn reports_a_service_account_that_may_not_create_pods() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let verbs = json!(["get", "list", "watch", "patch", "delete"]);
@@ -94,7 +94,7 @@ fn a_service_account_that_may_not_make_pods() {
 }
 
 #[test]
-fn a_service_account_that_may_not_see_function_configs() {
+fn reports_a_service_account_that_may_not_list_function_configs() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let rules = json!({"op": "replace", "path": "/rules/4/verbs", "value": ["get", "patch"]});
@@ -112,7 +112,7 @@ fn a_service_account_that_may_not_see_function_configs() {
 }
 
 #[test]
-fn a_template_without_a_function() {
+fn reports_a_template_without_a_function_container() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let template = json!({
@@ -136,7 +136,7 @@ fn a_template_without_a_function() {
 }
 
 #[test]
-fn a_service_that_leads_elsewhere() {
+fn reports_a_service_template_with_a_wrong_target_port() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let template = json!({
@@ -156,7 +156,7 @@ fn a_service_that_leads_elsewhere() {
 }
 
 #[test]
-fn a_wrapper_image_that_is_not_there() {
+fn reports_a_missing_wrapper_image() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let image = stage.image("no-such-wrapper");
@@ -174,7 +174,7 @@ fn a_wrapper_image_that_is_not_there() {
 }
 
 #[test]
-fn a_deployment_without_a_wrapper_image() {
+fn reports_a_deployment_without_a_wrapper_image() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         installation.set_wrapper(None).await;
@@ -189,7 +189,7 @@ fn a_deployment_without_a_wrapper_image() {
 }
 
 #[test]
-fn a_pull_secret_of_the_wrong_kind() {
+fn reports_a_pull_secret_of_the_wrong_type() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         installation.enable_private_registries().await;
@@ -210,7 +210,7 @@ fn a_pull_secret_of_the_wrong_kind() {
 }
 
 #[test]
-fn a_registry_that_refuses_the_password() {
+fn reports_a_registry_that_refuses_the_password() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         installation.enable_private_registries().await;
@@ -246,7 +246,7 @@ fn a_registry_that_refuses_the_password() {
 }
 
 #[test]
-fn a_function_config_in_error() {
+fn reports_a_function_config_with_an_error() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let object = json!({
@@ -256,7 +256,7 @@ fn a_function_config_in_error() {
             "spec": {"image": "broken", "binaryExecutor": {"path": "/no/such/file", "tags": ["v1"]}},
         });
         installation.put::<FunctionConfig>(object).await;
-        // The runner is the one that finds out.
+        // The runner detects the error.
         let _runner = Runner::start(&stage, &[]).await;
         installation.acted_on("broken").await;
         let finding = installation
@@ -273,7 +273,7 @@ fn a_function_config_in_error() {
 }
 
 #[test]
-fn a_namespace_that_takes_no_such_pods() {
+fn reports_a_namespace_that_does_not_admit_function_pods() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let namespaces: Api<Namespace> = Api::all(stage.client());
@@ -297,7 +297,7 @@ fn a_namespace_that_takes_no_such_pods() {
 }
 
 #[test]
-fn a_network_policy_that_keeps_the_runner_out() {
+fn reports_a_network_policy_that_blocks_the_runner() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let closed = json!([{"op": "replace", "path": "/spec/ingress", "value": []}]);
@@ -322,7 +322,7 @@ fn a_network_policy_that_keeps_the_runner_out() {
 }
 
 #[test]
-fn a_runner_that_is_scaled_away() {
+fn reports_a_runner_that_is_scaled_to_zero() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let none = json!({"op": "replace", "path": "/spec/replicas", "value": 0});
@@ -339,7 +339,7 @@ fn a_runner_that_is_scaled_away() {
 }
 
 #[test]
-fn an_address_where_nobody_is() {
+fn reports_an_address_without_a_runner() {
     on_cluster(async |stage| {
         let installation = Installation::create(&stage).await;
         let report = installation.doctor(&["--address", "127.0.0.1:1"]).await;

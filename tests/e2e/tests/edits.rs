@@ -1,4 +1,4 @@
-//! Edits of a FunctionConfig whose function has a pod: the pod follows, and no call fails.
+//! Edits of a FunctionConfig whose function has a pod: the pod is replaced, and no call fails.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +16,7 @@ fn with_memory(wrapper: &str, function: &str) -> Value {
     }})
 }
 
-/// The memory limits of what brings the wrapper and of the function.
+/// Returns the memory limits of the container that brings the wrapper and of the function.
 fn memory(pod: &Pod) -> Vec<&str> {
     let spec = pod.spec.as_ref().expect("a spec");
     let init = spec.init_containers.iter().flatten();
@@ -28,7 +28,7 @@ fn memory(pod: &Pod) -> Vec<&str> {
 }
 
 #[test]
-fn edited_resources_make_a_new_pod_and_nobody_notices() {
+fn edited_resources_replace_the_pod_and_no_call_fails() {
     on_cluster(async |stage| {
         define(&stage).await;
         configure_pods(&stage, "count", with_memory("32Mi", "48Mi")).await;
@@ -52,7 +52,7 @@ fn edited_resources_make_a_new_pod_and_nobody_notices() {
     });
 }
 
-/// How long the cluster says that the pod is kept from now on.
+/// Returns the remaining time in the pod's reclaim annotation.
 fn kept(pod: &Pod) -> Option<Duration> {
     let until = pod.annotations().get("fn.kpt.dev/reclaim-after")?;
     let until = SystemTime::UNIX_EPOCH + Duration::from_secs(until.parse().ok()?);
@@ -60,7 +60,7 @@ fn kept(pod: &Pod) -> Option<Duration> {
 }
 
 #[test]
-fn a_shortened_time_to_live_holds_from_the_next_call_on() {
+fn a_shortened_time_to_live_applies_from_the_next_call_on() {
     on_cluster(async |stage| {
         define(&stage).await;
         configure_pods(&stage, "count", json!({"timeToLive": "30m"})).await;

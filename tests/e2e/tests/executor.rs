@@ -1,4 +1,4 @@
-//! An edit of a FunctionConfig as callers of a running runner see it.
+//! Edits of a FunctionConfig as callers of a running runner see them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ use serde_json::json;
 
 const IMAGE: &str = "ghcr.io/kptdev/krm-functions-catalog/fn:v1";
 
-/// A function that answers with a list that names it.
+/// Writes a function whose output contains its name.
 fn install(directory: &Path, name: &str) {
     let path = directory.join(name);
     let list = "apiVersion: config.kubernetes.io/v1\\nkind: ResourceList\\nitems: []\\n";

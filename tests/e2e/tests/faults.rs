@@ -1,4 +1,4 @@
-//! The faults of the test bed do what they say, and heal. Other tests build on that.
+//! Checks that the faults of the test bed work and can be healed, because other tests rely on them.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ async fn count(stage: &Stage, name: &str) -> FunctionPod {
 }
 
 #[test]
-fn pods_go_on_while_the_api_server_is_gone() {
+fn pods_answer_while_the_api_server_is_down() {
     on_disturbed_cluster(async |stage| {
         let pod = count(&stage, "count").await;
         pod.ready().await;
@@ -46,7 +46,7 @@ fn pods_go_on_while_the_api_server_is_gone() {
 }
 
 #[test]
-fn nothing_starts_until_the_kubelet_is_back() {
+fn no_pod_starts_until_the_kubelet_is_back() {
     on_disturbed_cluster(async |stage| {
         let fault = stage.bed().without_kubelet().unwrap();
         let pod = count(&stage, "count").await;
@@ -59,7 +59,7 @@ fn nothing_starts_until_the_kubelet_is_back() {
 }
 
 #[test]
-fn a_paused_container_answers_when_it_goes_on() {
+fn a_paused_container_answers_after_it_is_resumed() {
     on_cluster(async |stage| {
         let pod = count(&stage, "count").await;
         pod.ready().await;
@@ -81,7 +81,7 @@ fn a_paused_container_answers_when_it_goes_on() {
 }
 
 #[test]
-fn a_pod_without_network_is_heard_again_when_it_is_back() {
+fn a_pod_without_network_answers_after_its_network_is_restored() {
     on_cluster(async |stage| {
         let pod = count(&stage, "count").await;
         pod.ready().await;
@@ -100,7 +100,7 @@ fn a_pod_without_network_is_heard_again_when_it_is_back() {
 }
 
 #[test]
-fn a_pull_through_the_slow_registry_takes_its_time() {
+fn the_slow_registry_delays_a_pull() {
     on_cluster(async |stage| {
         let latency = Duration::from_secs(2);
         let pace = Pace {
@@ -145,7 +145,7 @@ fn an_expired_password_fails_pulls_until_it_is_renewed() {
     });
 }
 
-/// The client's own clock or the server's may notice first.
+/// Returns whether the deadline has passed, on the client's side or on the server's.
 fn is_too_late(code: Code) -> bool {
     matches!(code, Code::DeadlineExceeded | Code::Cancelled)
 }

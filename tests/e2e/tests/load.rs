@@ -1,5 +1,4 @@
-//! Changes under load: templates, settings and the runner itself are replaced, and nobody who
-//! calls notices.
+//! Changes under load: templates, settings and the runner itself are replaced, and no call fails.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +19,7 @@ use serde_json::{Value, json};
 
 const CALLERS: usize = 8;
 
-/// Waits until all pods are as wanted and none of them was there before.
+/// Waits until all pods are as wanted and none of them existed before.
 async fn replaced(stage: &Stage, before: &[String], wanted: impl Fn(&Pod) -> bool) {
     eventually("other pods alone", async || {
         let pods = function_pods(stage).await;
@@ -70,7 +69,7 @@ fn a_changed_function_config_replaces_the_pods_and_no_call_fails() {
         let before = function_pod_uids(&stage).await;
         assert_eq!(before.len(), 1);
 
-        // What a pod is made of: the pod is replaced.
+        // A change of the pod's content replaces the pod.
         let colour = json!({"container": {"env": [{"name": "COLOUR", "value": "blue"}]}});
         let edit = json!({"spec": {"podExecutor": {"templateOverrides": colour}}});
         change(configs.clone(), "count", edit).await;
@@ -82,7 +81,7 @@ fn a_changed_function_config_replaces_the_pods_and_no_call_fails() {
         replaced(&stage, &before, blue).await;
         let after = function_pod_uids(&stage).await;
 
-        // How many there may be: the pod stays, and others come.
+        // A change of the number of pods keeps the pod and adds others.
         let edit = json!({"spec": {"podExecutor": {"maxParallelExecutions": 2}}});
         change(configs, "count", edit).await;
         eventually("a second pod", async || {
@@ -96,7 +95,7 @@ fn a_changed_function_config_replaces_the_pods_and_no_call_fails() {
 }
 
 #[test]
-fn a_runner_that_is_asked_to_end_answers_what_it_took() {
+fn a_draining_runner_completes_the_calls_that_it_accepted() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         let image = stage.image("functions/wait");
@@ -104,7 +103,7 @@ fn a_runner_that_is_asked_to_end_answers_what_it_took() {
         let load = Load::start_with(20, &runner.address(), &image, &list);
         load.goes_on(20).await;
         let before = function_pod_uids(&stage).await;
-        // A call that the pod has begun, and one that waits for a pod that is not there yet.
+        // One call is running in a pod, and another one waits for a pod that does not exist yet.
         let waits = begin(&runner, &stage.image("functions/count"));
         eventually("a pod for it", async || {
             function_pod_uids(&stage).await.len() > before.len()
@@ -125,8 +124,9 @@ fn a_runner_that_is_asked_to_end_answers_what_it_took() {
     });
 }
 
-/// Whether the call met a closed port or a connection that was just closed: the runner never saw
-/// it, and a client that has another runner asks that one.
+/// Returns whether the call met a closed port or a connection that was just closed.
+///
+/// The runner never received such a call, and a client with another runner retries there.
 fn never_sent(status: &tonic::Status) -> bool {
     let text = format!("{status:?}");
     text.contains("Connection refused") || text.contains("hyper::Error(Canceled")

@@ -1,5 +1,5 @@
-//! Pods, wrappers and services that go while they are needed: the caller has his answer all the
-//! same, in bounded time.
+//! Losses of pods, wrappers and services that are in use: callers still get an answer in bounded
+//! time.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use runner_proto::{evaluator::EvaluateFunctionResponse, runner_status::pod::Way}
 use tokio::{net::TcpStream, task::JoinHandle};
 
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Two keep-alives, a probe and the start of another pod, on a busy machine.
+/// Time limit for two keep-alives, a probe and the start of another pod, on a busy machine.
 const DEAD_POD: Duration = Duration::from_secs(25);
 
 type Call = JoinHandle<Result<EvaluateFunctionResponse, tonic::Status>>;
 
-/// Begins a call that takes as long as it is told.
+/// Starts a call that takes this number of seconds.
 fn begin(stage: &Stage, runner: &Runner, seconds: &str) -> Call {
     let (address, image) = (runner.address(), stage.image("functions/wait"));
     let list = resource_list(&[("seconds", seconds)], 1);
@@ -29,8 +29,9 @@ fn begin(stage: &Stage, runner: &Runner, seconds: &str) -> Call {
     })
 }
 
-/// A runner whose function has a pod, and the pod's container as the kubelet reports it. A call is
-/// then seen to be under way as soon as it is.
+/// Starts a runner whose function has a pod, and returns it with the pod's container.
+///
+/// The kubelet has reported the container, so [`busy_pod`] can detect a call without delay.
 async fn warm(stage: &Stage) -> (Runner, String) {
     let runner = Runner::start_at_home(stage, &[]).await;
     answered(begin(stage, &runner, "0")).await;
@@ -63,7 +64,7 @@ fn a_call_whose_pod_is_removed_is_answered_by_another() {
 }
 
 #[test]
-fn a_pod_that_is_asked_to_go_finishes_its_call() {
+fn a_terminating_pod_finishes_its_call() {
     on_cluster(async |stage| {
         let (runner, _) = warm(&stage).await;
         let call = begin(&stage, &runner, "3");
@@ -75,7 +76,7 @@ fn a_pod_that_is_asked_to_go_finishes_its_call() {
         deleted.expect("the pod can be deleted");
         answered(call).await;
         assert!(!runner.log().contains("was lost"), "{}", runner.log());
-        // The next call needs another pod, and waits for nothing else.
+        // The next call needs another pod and has nothing else to wait for.
         answered(begin(&stage, &runner, "0")).await;
     });
 }
@@ -94,7 +95,7 @@ fn a_call_whose_wrapper_is_killed_is_answered() {
 }
 
 #[test]
-fn a_call_at_a_pod_that_stands_still_is_answered_by_another() {
+fn a_call_to_a_paused_pod_is_answered_by_another() {
     on_cluster(async |stage| {
         let (runner, _) = warm(&stage).await;
         let call = begin(&stage, &runner, "2");
@@ -110,7 +111,7 @@ fn a_call_at_a_pod_that_stands_still_is_answered_by_another() {
 }
 
 #[test]
-fn a_call_at_a_pod_without_network_is_answered_by_another() {
+fn a_call_to_a_pod_without_network_is_answered_by_another() {
     on_cluster(async |stage| {
         let (runner, container) = warm(&stage).await;
         let fault = stage.bed().with_cut_network(&container);
@@ -124,7 +125,7 @@ fn a_call_at_a_pod_without_network_is_answered_by_another() {
 }
 
 #[test]
-fn a_deleted_service_comes_back_and_nobody_notices() {
+fn recreates_a_deleted_service_without_failing_calls() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         let image = stage.image("functions/count");
@@ -143,7 +144,7 @@ fn a_deleted_service_comes_back_and_nobody_notices() {
         .await;
         load.goes_on(20).await;
         load.ends_well().await;
-        // A successor knows the service alone.
+        // A successor with this flag reaches the pod only through the service.
         drop(runner);
         let flags = ["--pod-connect=service"];
         let successor = Runner::start_at_home(&stage, &flags).await;
@@ -155,7 +156,7 @@ fn a_deleted_service_comes_back_and_nobody_notices() {
 }
 
 #[test]
-fn calls_that_may_take_no_other_way_go_through_the_service_that_came_back() {
+fn calls_limited_to_the_service_go_through_the_recreated_service() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &["--pod-connect=service"]).await;
         let load = Load::start(4, &runner.address(), &stage.image("functions/count"));

@@ -1,4 +1,4 @@
-//! Half a minute without an API server, and one that hangs.
+//! An outage of the API server for 30 s, and an API server that hangs.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use runner_core::{EvaluationError, Reason};
 use testbed::Component;
 
 const OUTAGE: Duration = Duration::from_secs(30);
-/// Longer than the runner waits for one answer, so that it has tried again.
+/// Longer than the runner waits for one response, so that it has retried.
 const HANG: Duration = Duration::from_millis(11_500);
 const IMPATIENT: Duration = Duration::from_secs(2);
-/// By how much a caller may be answered late.
+/// Maximum delay of a response after the caller's deadline.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The callers of a warm function, who shall notice nothing.
+/// The callers of a warm function, which the outage must not affect.
 struct Warm {
     load: Load,
     pods: Vec<String>,
@@ -30,8 +30,10 @@ impl Warm {
         Self { load, pods }
     }
 
-    /// Now that the API server is back, the cold function gets a pod, and one only: none for what
-    /// was asked for and not answered. The warm one has kept its own.
+    /// Checks the state after the API server is back.
+    ///
+    /// The cold function gets exactly one pod and none for its failed calls. The warm function has
+    /// kept its pod.
     async fn goes_on_beside(self, stage: &Stage, runner: &Runner, cold: &str) {
         let mut client = connect(&runner.address()).expect("an address");
         let answer = evaluate(&mut client, cold, resource_list(&[], 1)).await;
@@ -45,7 +47,7 @@ impl Warm {
 }
 
 #[test]
-fn warm_functions_go_on_without_the_api_server_and_cold_ones_when_it_is_back() {
+fn warm_functions_answer_during_an_outage_of_the_api_server_and_cold_ones_after_it() {
     on_disturbed_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         let warm = Warm::start(&stage, &runner).await;
@@ -55,7 +57,7 @@ fn warm_functions_go_on_without_the_api_server_and_cold_ones_when_it_is_back() {
         let fault = fault.expect("the API server ends");
         let cold = stage.image("functions/wait");
         let mut client = connect(&runner.address()).expect("an address");
-        // As long as the outage: the callers of the warm function call all the while.
+        // This call lasts as long as the outage; the callers of the warm function call meanwhile.
         let left = OUTAGE.saturating_sub(begun.elapsed());
         let late = evaluate_within(left, &mut client, &cold, resource_list(&[], 1)).await;
         let status = late.expect_err("nobody can start a pod");
@@ -73,7 +75,7 @@ fn warm_functions_go_on_without_the_api_server_and_cold_ones_when_it_is_back() {
     });
 }
 
-/// Calls a cold function, and is told in time why there is no answer.
+/// Calls a cold function, and returns the error, which must arrive in time.
 async fn in_vain(runner: &Runner, image: &str, patience: Duration) -> EvaluationError {
     let mut client = connect(&runner.address()).expect("an address");
     let begun = Instant::now();
@@ -84,7 +86,7 @@ async fn in_vain(runner: &Runner, image: &str, patience: Duration) -> Evaluation
 }
 
 #[test]
-fn a_hanging_api_server_holds_up_cold_functions_alone() {
+fn a_hanging_api_server_delays_only_cold_functions() {
     on_disturbed_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         let warm = Warm::start(&stage, &runner).await;
@@ -96,7 +98,7 @@ fn a_hanging_api_server_holds_up_cold_functions_alone() {
             in_vain(&runner, &cold, IMPATIENT),
             in_vain(&runner, &cold, HANG),
         );
-        // It may only be slow: for a while, nobody knows more than that it is silent.
+        // The API server may only be slow, so at first the error is only about the deadline.
         assert_eq!(early.reason(), Reason::DeadlineExceeded, "{early}");
         let silent = "the Kubernetes API server has not answered";
         assert!(early.message().contains(silent), "{early}");

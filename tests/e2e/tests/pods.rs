@@ -1,4 +1,4 @@
-//! The runner's pods on a real cluster: made once, found, shared, bounded and removed.
+//! The runner's pods on a real cluster: creation, discovery, sharing, limits and removal.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use futures::future::join_all;
 const COUNT: &str = "functions/count";
 const WAIT: &str = "functions/wait";
 
-/// One evaluation that must succeed.
+/// Evaluates the count function, requires success and returns its output.
 async fn count(stage: &Stage, runner: &Runner) -> Vec<u8> {
     let mut client = connect(&runner.address()).expect("an address");
     let answer = evaluate(&mut client, &stage.image(COUNT), resource_list(&[], 3)).await;
@@ -35,7 +35,7 @@ fn a_cold_function_is_evaluated_and_stays_warm() {
 }
 
 #[test]
-fn a_pod_that_cannot_call_home_is_found_all_the_same() {
+fn finds_a_pod_that_cannot_announce_itself() {
     on_cluster(async |stage| {
         let runner = Runner::start(&stage, &[]).await;
         count(&stage, &runner).await;
@@ -43,7 +43,7 @@ fn a_pod_that_cannot_call_home_is_found_all_the_same() {
 }
 
 #[test]
-fn the_wrapper_can_come_as_an_image_volume_and_without_services() {
+fn runs_with_the_wrapper_as_an_image_volume_and_without_services() {
     on_cluster(async |stage| {
         let flags = ["--wrapper-injection=image", "--pod-connect=pod"];
         let runner = Runner::start_at_home(&stage, &flags).await;
@@ -53,7 +53,7 @@ fn the_wrapper_can_come_as_an_image_volume_and_without_services() {
 }
 
 #[test]
-fn a_pod_that_names_its_image_by_tag_is_adopted_all_the_same() {
+fn adopts_a_pod_whose_image_has_a_tag_only() {
     on_cluster(async |stage| {
         let flags = ["--image-pinning=tag"];
         let runner = Runner::start_at_home(&stage, &flags).await;
@@ -81,7 +81,7 @@ fn fifty_callers_at_a_cold_function_make_one_pod() {
 }
 
 #[test]
-fn an_unused_pod_goes_with_its_service() {
+fn removes_an_unused_pod_with_its_service() {
     on_cluster(async |stage| {
         let flags = ["--pod-ttl=3s", "--scan-interval=1s"];
         let runner = Runner::start_at_home(&stage, &flags).await;
@@ -95,7 +95,7 @@ fn an_unused_pod_goes_with_its_service() {
 }
 
 #[test]
-fn a_function_has_as_many_pods_as_its_maximum_and_no_more() {
+fn creates_at_most_the_maximum_number_of_pods() {
     on_cluster(async |stage| {
         let flags = [
             "--max-parallel-pods-per-function=2",
@@ -127,7 +127,7 @@ fn a_function_has_as_many_pods_as_its_maximum_and_no_more() {
 }
 
 #[test]
-fn a_start_goes_on_when_its_caller_leaves_and_the_pod_is_not_kept_for_him() {
+fn a_pod_starts_after_its_caller_disconnected_and_is_removed_when_unused() {
     on_cluster(async |stage| {
         let flags = ["--pod-ttl=4s", "--scan-interval=1s"];
         let runner = Runner::start_at_home(&stage, &flags).await;
@@ -147,8 +147,8 @@ fn a_start_goes_on_when_its_caller_leaves_and_the_pod_is_not_kept_for_him() {
         })
         .await;
         waits.abort();
-        // The next one is served by the pod that was started for nobody any more, and leaves in
-        // the middle of his call.
+        // The next call is served by the pod that was started for the disconnected caller; its
+        // caller disconnects during the call.
         let calls = begin("600");
         let (pod, container) = busy_pod(&stage, "sleep").await;
         assert_eq!(pod.metadata.uid.as_ref(), started.first());
@@ -168,7 +168,7 @@ fn a_start_goes_on_when_its_caller_leaves_and_the_pod_is_not_kept_for_him() {
 }
 
 #[test]
-fn a_deadline_that_passes_while_a_pod_starts_says_so_and_the_pod_serves_the_next() {
+fn reports_a_deadline_that_passes_during_a_start_and_uses_the_pod_for_the_next_call() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         runner.serving().await;

@@ -1,5 +1,7 @@
-//! Installations of Porch with nothing changed but the two images: each starts, becomes ready with
-//! its own command, probes and environment, and answers for every function it lists.
+//! Installations of Porch with only the two images replaced.
+//!
+//! Each starts, becomes ready with its own command, probes and environment, and answers for every
+//! function that it lists.
 //!
 //! Images of the public catalogs cannot be pulled on the test bed. A call for one of them must
 //! therefore end with the registry's own reason, never with a missing binary and never NOT_FOUND.
@@ -17,14 +19,15 @@ use runner_proto::{
 use serde_json::{Value, json};
 use tonic::Code;
 
-/// Calls in flight at a time.
+/// Number of concurrent calls.
 const PARALLEL: usize = 64;
-/// The exec map inside Porch's image of the ConfigMap generation.
+/// Exec map inside Porch's image of the ConfigMap generation.
 const EXEC_MAP: &str = "porch/older/exec-config.yaml";
-/// Directory that clients name in `exec_path`.
+/// Directory that clients use in `exec_path`.
 const FUNCTIONS: &str = "/home/nonroot/functions";
-/// Seconds after which the liveness probe of the requirement's example has run twice: it begins
-/// after 30 s, and the kubelet calls it in a period of 10 s that began before.
+/// Seconds after which the liveness probe of the requirement's example has run twice.
+///
+/// It begins after 30 s, and the kubelet calls it in a period of 10 s that began before.
 const TWO_LIVENESS_PROBES: i64 = 50;
 
 /// A function as a client names it.
@@ -34,7 +37,7 @@ struct Named {
     tag: String,
 }
 
-/// Our own objects of the generation, if it has definitions those of this project.
+/// Reads manifests of this project; paths are relative to its root.
 fn own(names: &[&str]) -> Vec<Manifest> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     names
@@ -54,15 +57,15 @@ fn replay(manifests: Option<Vec<Manifest>>) {
     replay_with(manifests, Vec::new());
 }
 
-/// Replays Porch's objects of the ConfigMap generation, and calls the functions of its exec map as
-/// well.
+/// Replays Porch's objects of the ConfigMap generation, and also calls the functions of its exec
+/// map.
 fn replay_older(paths: &[&str]) {
     let mut manifests = Manifest::shared(&[paths, &[EXEC_MAP]].concat());
     let exec_map = manifests.as_mut().and_then(Vec::pop);
     replay_with(manifests, exec_map.as_ref().map(mapped).unwrap_or_default());
 }
 
-/// Applies the manifests, and calls every function they list and more functions.
+/// Applies the manifests, and calls every function that they list and those in `more`.
 fn replay_with(manifests: Option<Vec<Manifest>>, more: Vec<Named>) {
     let Some(manifests) = manifests else {
         return;
@@ -82,7 +85,7 @@ fn replay_with(manifests: Option<Vec<Manifest>>, more: Vec<Named>) {
     });
 }
 
-/// One function whose image can be pulled is evaluated in a pod of the installation's template.
+/// Evaluates a function whose image can be pulled, in a pod of the installation's template.
 async fn runs_in_a_pod(installation: &Installation) {
     let mut client = connect(&installation.address().await).expect("an address");
     let input = resource_list(&[], 2);
@@ -92,8 +95,8 @@ async fn runs_in_a_pod(installation: &Installation) {
     assert_eq!(answer.resource_list, input.as_bytes());
 }
 
-/// A binary that the image lacks is in the status of its object, and the generation is there where
-/// the definition has the field.
+/// Checks that the status of an object reports a binary that the image lacks, and has the
+/// generation if the definition has that field.
 async fn reports_missing_binaries(installation: &Installation) {
     let objects = installation.objects();
     if !objects
@@ -154,7 +157,7 @@ async fn answers_for(installation: &Installation, listed: Vec<Named>) {
     }
 }
 
-/// Returns every function and tag that FunctionConfig objects and warm pod lists name.
+/// Returns every function and tag in FunctionConfig objects and warm pod lists.
 fn listed(objects: &[Value]) -> Vec<Named> {
     let mut all = Vec::new();
     for object in objects {
@@ -191,7 +194,7 @@ fn configured(spec: &Value) -> Vec<Named> {
     .collect()
 }
 
-/// Returns every image of an exec map, the file that `--config` names: tags and digests.
+/// Returns every image of an exec map (the file of `--config`), by tag or by digest.
 fn mapped(exec_map: &Manifest) -> Vec<Named> {
     let map: Value = serde_saphyr::from_str(exec_map.text()).expect("an exec map");
     let functions = map["functions"].as_array().expect("functions").iter();
@@ -210,7 +213,8 @@ fn mapped(exec_map: &Manifest) -> Vec<Named> {
     all
 }
 
-/// Both forms: a list of objects with a `name`, and a map from image to TTL.
+/// Returns the images of a warm pod list: a list of objects with a `name`, or a map from image to
+/// TTL.
 fn warm(file: &Value) -> Vec<Named> {
     let text = file.as_str().unwrap_or_default();
     let parsed: Value = serde_saphyr::from_str(text).expect("a warm pod list");
@@ -265,8 +269,8 @@ fn porchs_last_config_map_objects_work_unchanged() {
     ]);
 }
 
-/// Adds the flag that names the template ConfigMap to the runner's command, and evaluates a function
-/// in a pod of that template.
+/// Adds the flag for the template ConfigMap to the runner's command, and evaluates a function in a
+/// pod of that template.
 fn uses_the_template_config_map(manifests: Option<Vec<Manifest>>) {
     let Some(manifests) = manifests else {
         return;
@@ -356,8 +360,9 @@ fn porchs_current_objects_work_unchanged() {
     ]));
 }
 
-/// Puts an executable into the directory of functions: busybox under the name `cat`, which passes
-/// its input on. The runner's image has no function and no shell.
+/// Adds an executable to the directory of functions: busybox as `cat`, which returns its input.
+///
+/// The runner's image has no function and no shell.
 fn with_executable(manifest: Manifest, image: &str) -> Manifest {
     let mount = json!({"name": "functions", "mountPath": FUNCTIONS});
     manifest.with_deployment(|spec| {
@@ -370,8 +375,9 @@ fn with_executable(manifest: Manifest, image: &str) -> Manifest {
     })
 }
 
-/// Whether a line of a log is about a request that the API server refused. Times may have the same
-/// digits as the status code, so the code counts as a word only.
+/// Returns whether a line of a log is about a request that the API server refused.
+///
+/// Times may have the same digits as the status code, so the code counts only as a word.
 fn says_forbidden(line: &str) -> bool {
     let mut words = line.split(|character: char| !character.is_ascii_alphanumeric());
     line.to_lowercase().contains("forbidden") || words.any(|word| word == "403")
@@ -425,7 +431,7 @@ fn the_newest_generation_serves_exec_without_rights_and_without_a_wrapper_image(
 fn the_requirements_example_works_unchanged() {
     on_disturbed_cluster(async |stage: Stage| {
         let mut manifests = own(&["tests/e2e/fixtures/porch/requirement-example.yaml"]);
-        // The example names no service account, so the Role is the default account's.
+        // The example has no service account, so the Role is bound to the default account.
         let role = include_str!("../fixtures/installation-role.yaml");
         let role = role.replace(
             "name: function-runner",
@@ -449,7 +455,7 @@ subjects:
         .await;
         let failed = installation.failed_probes().await;
         let liveness = |said: &&String| said.starts_with("Liveness probe failed");
-        // Restarts come only after the third failure, later than this test looks.
+        // A restart comes only after the third failure, later than this check.
         assert_eq!(failed.iter().find(liveness), None);
         assert_eq!(installation.restarts().await, 0);
     });

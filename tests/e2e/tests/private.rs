@@ -1,4 +1,4 @@
-//! A private registry with a password and an authority of its own, from the flag to the answer.
+//! A private registry with a password and its own CA, from the flags to the response.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use runner_proto::{evaluator::EvaluateFunctionResponse, status};
 use serde_json::json;
 use tonic::{Code, Status};
 
-/// What the flags of private registries point at, as mounted Secrets would be.
+/// The files that the flags of private registries refer to, like mounted Secrets.
 struct Mounts {
     directory: tempfile::TempDir,
     host: String,
@@ -37,7 +37,7 @@ impl Mounts {
         mounts
     }
 
-    /// Writes the docker config as Kubernetes updates a mounted file: all of it at once.
+    /// Replaces the docker config in one step, as Kubernetes updates a mounted file.
     fn log_in(&self, password: &str) {
         let login = json!({"username": self.user, "password": password});
         let text = json!({"auths": {&self.host: login}}).to_string();
@@ -81,7 +81,7 @@ async fn count(runner: &Runner, image: &str) -> Result<EvaluateFunctionResponse,
     evaluate(&mut client, image, resource_list(&[], 2)).await
 }
 
-/// What the pull secret holds.
+/// Returns the content of the pull secret.
 async fn stored(stage: &Stage, name: &str) -> Option<Vec<u8>> {
     let secret = stage.api::<Secret>().get_opt(name).await;
     let secret = secret.expect("secrets can be read")?;
@@ -98,7 +98,7 @@ async fn stored(stage: &Stage, name: &str) -> Option<Vec<u8>> {
 #[test]
 fn a_function_of_a_private_registry_is_evaluated() {
     on_cluster(async |stage| {
-        // Whatever the node has already, it must log in.
+        // The node must log in even if it already has the image.
         store_template(&stage, json!({}), json!({"imagePullPolicy": "Always"})).await;
         let password = stage.bed().private_registry().password;
         let mounts = Mounts::with_password(&stage, &password);
@@ -116,7 +116,7 @@ fn a_function_of_a_private_registry_is_evaluated() {
 }
 
 #[test]
-fn the_pull_secret_follows_its_file() {
+fn the_pull_secret_is_updated_with_its_file() {
     on_cluster(async |stage| {
         let mounts = Mounts::with_password(&stage, "the first one");
         let more = [TRUSTED, &["--registry-auth-secret-name=pull-with-this"]].concat();
@@ -133,7 +133,7 @@ fn the_pull_secret_follows_its_file() {
 }
 
 #[test]
-fn a_wrong_password_is_the_callers_to_know_until_it_is_right() {
+fn reports_a_wrong_registry_password_until_it_is_corrected() {
     on_cluster(async |stage| {
         let mounts = Mounts::with_password(&stage, "not the password");
         let runner = mounts.runner(&stage, TRUSTED).await;
@@ -152,7 +152,7 @@ fn a_wrong_password_is_the_callers_to_know_until_it_is_right() {
         eventually("an answer with the right password", async || {
             match count(&runner, &mounts.image()).await {
                 Ok(_) => true,
-                // Refusals are remembered for a moment.
+                // The runner caches refusals for a short time.
                 Err(status) if status.code() == Code::PermissionDenied => false,
                 Err(status) => panic!("{status}"),
             }
@@ -162,7 +162,7 @@ fn a_wrong_password_is_the_callers_to_know_until_it_is_right() {
 }
 
 #[test]
-fn a_registry_of_an_unknown_authority_is_not_talked_to() {
+fn refuses_a_registry_with_an_unknown_ca() {
     on_cluster(async |stage| {
         let password = stage.bed().private_registry().password;
         let mounts = Mounts::with_password(&stage, &password);

@@ -1,5 +1,5 @@
-//! Runners that share a cluster: successors and replicas use the same pods, and none removes what
-//! another uses.
+//! Runners that share a cluster: successors and replicas use the same pods, and none removes a pod
+//! that another one uses.
 
 use e2e::{
     Load, Runner, Stage, connect, evaluate, eventually, function_pod_uids, function_pods,
@@ -21,7 +21,7 @@ fn a_successor_adopts_the_pods_of_a_killed_runner() {
         let runner = Runner::start_at_home(&stage, &[]).await;
         count(&stage, &runner).await;
         let before = function_pod_uids(&stage).await;
-        // Ends it as kill -9 does.
+        // Kills the runner with SIGKILL.
         drop(runner);
         let successor = Runner::start_at_home(&stage, &[]).await;
         count(&stage, &successor).await;
@@ -30,7 +30,7 @@ fn a_successor_adopts_the_pods_of_a_killed_runner() {
 }
 
 #[test]
-fn a_successor_finds_the_pod_that_was_starting_when_its_runner_was_killed() {
+fn a_successor_adopts_a_pod_that_was_starting_when_its_runner_was_killed() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         let (address, image) = (runner.address(), stage.image(COUNT));
@@ -77,7 +77,7 @@ fn a_successor_with_a_raised_message_limit_replaces_the_pods() {
 }
 
 #[test]
-fn a_killed_replica_costs_the_others_callers_nothing() {
+fn a_killed_replica_does_not_affect_callers_of_another() {
     on_cluster(async |stage| {
         let flags = ["--max-parallel-pods-per-function=2"];
         let doomed = Runner::start_at_home(&stage, &flags).await;
@@ -103,7 +103,7 @@ fn a_killed_replica_costs_the_others_callers_nothing() {
 }
 
 #[test]
-fn an_idle_replica_leaves_what_another_uses() {
+fn an_idle_replica_keeps_pods_that_another_uses() {
     on_cluster(async |stage| {
         let flags = ["--pod-ttl=4s", "--scan-interval=1s"];
         let idle = Runner::start_at_home(&stage, &flags).await;
@@ -112,7 +112,7 @@ fn an_idle_replica_leaves_what_another_uses() {
         let before = function_pod_uids(&stage).await;
         let first = reclaim_after(&stage).await;
         let load = Load::start(2, &busy.address(), &stage.image(COUNT));
-        // Twice the time after which the idle one would remove it, as far as its own use goes.
+        // Twice the time after which the idle replica would remove the pod by its own use alone.
         eventually("a pod that outlives its first term", async || {
             assert_eq!(function_pod_uids(&stage).await, before);
             reclaim_after(&stage).await >= first + 8

@@ -1,5 +1,4 @@
-//! What the runner may do, and what its functions may not: the permissions of an installation, and
-//! what a function finds in its pod.
+//! The permissions that the runner needs, and the restrictions of functions in their pods.
 
 use e2e::{
     Account, HOME, Runner, Stage, config_map_of_runner, configure_pods, connect, define, evaluate,
@@ -9,7 +8,7 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodTemplate, Secret};
 use runner_config::objects::{FunctionConfig, ServiceTemplate};
 use serde_json::json;
 
-/// Starts a runner as that account.
+/// Starts a runner with the permissions of this account.
 async fn runner_as(stage: &Stage, account: &Account, flags: &[&str]) -> Runner {
     let flags = [&HOME, flags].concat();
     let runner = Runner::start_in(stage, &flags, &[("KUBECONFIG", account.kubeconfig())]).await;
@@ -34,7 +33,7 @@ fn was_refused_nothing(runner: &Runner) {
 }
 
 #[test]
-fn what_an_installation_grants_is_enough() {
+fn the_permissions_of_an_installation_are_enough() {
     on_cluster(async |stage| {
         define(&stage).await;
         let account = Account::create(&stage).await;
@@ -68,7 +67,7 @@ fn what_an_installation_grants_is_enough() {
 }
 
 #[test]
-fn what_an_installation_grants_is_enough_for_private_registries() {
+fn the_permissions_of_an_installation_are_enough_for_private_registries() {
     on_cluster(async |stage| {
         define(&stage).await;
         let account = Account::create(&stage).await;
@@ -94,7 +93,7 @@ fn what_an_installation_grants_is_enough_for_private_registries() {
 }
 
 #[test]
-fn what_an_installation_grants_is_enough_for_a_template_in_a_config_map() {
+fn the_permissions_of_an_installation_are_enough_for_a_template_in_a_config_map() {
     on_cluster(async |stage| {
         define(&stage).await;
         let account = Account::create(&stage).await;
@@ -109,11 +108,11 @@ fn what_an_installation_grants_is_enough_for_a_template_in_a_config_map() {
 }
 
 #[test]
-fn without_permissions_it_says_once_what_is_refused() {
+fn logs_missing_permissions_once() {
     on_cluster(async |stage| {
         define(&stage).await;
         let account = Account::create(&stage).await;
-        // Granted for another namespace than the one it is told to use.
+        // The permissions are for another namespace than that of the flag.
         let flags = [HOME[0], HOME[1], "--pod-namespace=default"];
         let environment = [("KUBECONFIG", account.kubeconfig())];
         let runner = Runner::start_in(&stage, &flags, &environment).await;
@@ -129,14 +128,14 @@ fn without_permissions_it_says_once_what_is_refused() {
     });
 }
 
-/// The value of a line of `/proc/self/status`.
+/// Returns the value of a line of `/proc/self/status`.
 fn kernel_says<'a>(log: &'a str, key: &str) -> &'a str {
     let line = log.lines().find_map(|line| line.strip_prefix(key));
     line.unwrap_or_else(|| panic!("no {key} in {log}")).trim()
 }
 
 #[test]
-fn a_function_is_given_nothing_and_can_gain_nothing() {
+fn a_function_gets_no_secrets_and_no_privileges() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         let seen = answers(&runner, &stage.image("functions/environment")).await;
@@ -163,7 +162,7 @@ fn a_function_is_given_nothing_and_can_gain_nothing() {
 }
 
 #[test]
-fn a_pod_is_hardened_where_its_template_is_silent() {
+fn a_pod_is_hardened_where_its_template_sets_nothing() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         answers(&runner, &stage.image("functions/count")).await;

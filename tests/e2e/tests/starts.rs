@@ -1,4 +1,4 @@
-//! Pods that cannot start: whoever waits is told at once, in the words of Kubernetes.
+//! Pods that cannot start: callers get an error at once, with Kubernetes' own message.
 
 use std::time::{Duration, Instant};
 
@@ -19,10 +19,12 @@ use runner_core::{EvaluationError, Reason};
 use serde_json::json;
 use testbed::faults::Pace;
 
-/// How long after a pod shows that it cannot start its callers may be left waiting.
+/// Time limit for the error after a pod shows that it cannot start.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// Calls, and says when the failure came. A pod that was removed may answer a last time.
+/// Calls until a call fails, and returns the error and its time.
+///
+/// A pod that was removed may answer one more call.
 async fn failure(runner: &Runner, image: &str) -> (EvaluationError, Instant) {
     let mut client = connect(&runner.address()).expect("an address");
     let mut failed = None;
@@ -37,7 +39,7 @@ async fn failure(runner: &Runner, image: &str) -> (EvaluationError, Instant) {
     (runner_proto::status::decode(&status), Instant::now())
 }
 
-/// One call at a function whose pod the API server refuses.
+/// Calls a function whose pod the API server refuses, and checks that the error comes promptly.
 async fn refused_at_once(runner: &Runner, image: &str) -> EvaluationError {
     let begun = Instant::now();
     let (error, told) = failure(runner, image).await;
@@ -46,7 +48,7 @@ async fn refused_at_once(runner: &Runner, image: &str) -> EvaluationError {
     error
 }
 
-/// Calls until there is an answer: after a failed start, callers are turned away for a while.
+/// Calls until there is an answer, because calls are rejected for a while after a failed start.
 async fn answered_at_last(runner: &Runner, image: &str) {
     let mut client = connect(&runner.address()).expect("an address");
     eventually("an answer", async || {
@@ -56,7 +58,7 @@ async fn answered_at_last(runner: &Runner, image: &str) {
     .await;
 }
 
-/// What is found in the status of a function pod, and when.
+/// Waits until `find` finds something in a function pod; returns it and the time.
 async fn appearance<T>(stage: &Stage, find: impl Fn(&Pod) -> Option<T>) -> (T, Instant) {
     let labelled = watcher::Config::default().labels("fn.kpt.dev/image");
     let pods = watcher(stage.api::<Pod>(), labelled).applied_objects();
@@ -66,7 +68,7 @@ async fn appearance<T>(stage: &Stage, find: impl Fn(&Pod) -> Option<T>) -> (T, I
     (first.expect("pods can be watched"), Instant::now())
 }
 
-/// How a container of the pod waits, if it is for one of these reasons.
+/// Returns the waiting state of a container of the pod, if its reason is one of these.
 fn stuck(pod: &Pod, reasons: &[&str]) -> Option<ContainerStateWaiting> {
     let status = pod.status.as_ref()?;
     let init = status.init_container_statuses.iter().flatten();
@@ -82,7 +84,7 @@ fn stuck(pod: &Pod, reasons: &[&str]) -> Option<ContainerStateWaiting> {
     })
 }
 
-/// One call at a function whose pod will be stuck for one of these reasons.
+/// Calls a function whose pod cannot start for one of these reasons, and returns the error message.
 async fn start_fails(stage: &Stage, runner: &Runner, image: &str, reasons: &[&str]) -> String {
     let ((error, told), (waiting, shown)) = tokio::join!(
         failure(runner, image),
@@ -112,7 +114,7 @@ fn an_image_that_cannot_be_pulled_fails_the_call() {
         let mut client = connect(&runner.address()).expect("an address");
         let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;
         answer.expect("the registry is there");
-        // The runner remembers the image; the kubelet asks again.
+        // The runner has cached the image's metadata; the kubelet asks the registry again.
         drop(registry);
         for pod in function_pods(&stage).await {
             remove_at_once(&stage, &pod).await;
@@ -160,7 +162,7 @@ fn a_crash_loop_fails_the_call_with_the_last_lines_of_the_log() {
 }
 
 #[test]
-fn a_program_that_is_not_there_fails_the_call_in_the_kubelets_words() {
+fn a_missing_program_fails_the_call_with_the_kubelets_message() {
     on_cluster(async |stage| {
         let program = json!(["/no/such/program"]);
         store_template(&stage, json!({}), json!({"command": program})).await;
@@ -177,7 +179,7 @@ fn a_program_that_is_not_there_fails_the_call_in_the_kubelets_words() {
 }
 
 #[test]
-fn a_pod_that_no_node_takes_fails_the_call_in_the_schedulers_words() {
+fn an_unschedulable_pod_fails_the_call_with_the_schedulers_message() {
     on_cluster(async |stage| {
         let nowhere = json!({"nodeSelector": {"there": "is-no-such-node"}});
         store_template(&stage, nowhere, json!({})).await;
@@ -223,7 +225,7 @@ fn a_missing_permission_fails_the_call_at_once() {
 }
 
 #[test]
-fn a_quota_fails_the_call_at_once_and_is_forgotten_when_it_goes() {
+fn a_quota_fails_the_call_at_once_until_it_is_deleted() {
     on_cluster(async |stage| {
         let quotas = stage.api::<ResourceQuota>();
         let none = json!({"metadata": {"name": "no-pods"}, "spec": {"hard": {"pods": "0"}}});
@@ -250,7 +252,7 @@ fn a_quota_fails_the_call_at_once_and_is_forgotten_when_it_goes() {
 }
 
 #[test]
-fn an_admission_policy_fails_the_call_at_once_and_is_forgotten_when_it_goes() {
+fn an_admission_policy_fails_the_call_at_once_until_it_is_deleted() {
     on_cluster(async |stage| {
         let rule = "this team's pods need a cost centre";
         let refusal = Refusal::impose(&stage, rule).await;
@@ -258,7 +260,7 @@ fn an_admission_policy_fails_the_call_at_once_and_is_forgotten_when_it_goes() {
         let image = stage.image("functions/count");
         let error = refused_at_once(&runner, &image).await;
         assert!(error.message().contains(rule), "{error}");
-        // Whose rule it is stands in the API server's own words only.
+        // Only the API server's own message contains the name of the policy.
         let policy = format!("ValidatingAdmissionPolicy '{}'", stage.namespace());
         assert!(error.message().contains(&policy), "{error}");
         assert!(function_pods(&stage).await.is_empty());

@@ -1,4 +1,4 @@
-//! What `krm status` says of a runner with a pod on a real cluster.
+//! The output of `krm status` for a runner with a pod on a real cluster.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ async fn krm_status(krm: &Path, runner: &Runner, format: &str) -> String {
 }
 
 #[test]
-fn a_pod_is_shown_with_its_start_and_its_work() {
+fn shows_a_pod_with_its_start_steps_and_calls() {
     on_cluster(async |stage| {
         define(&stage).await;
         let flags = [
@@ -44,7 +44,7 @@ fn a_pod_is_shown_with_its_start_and_its_work() {
         let name = pods.expect("pods can be listed").items[0].name_any();
 
         let mut status = Value::Null;
-        // Kubernetes shows the pod's address a while after it has answered.
+        // Kubernetes shows the pod's address some time after the pod has answered.
         eventually("a status with the whole start", async || {
             let text = krm_status(&krm, &runner, "json").await;
             status = serde_json::from_str(&text).expect("a document");
@@ -66,7 +66,7 @@ fn a_pod_is_shown_with_its_start_and_its_work() {
         assert_eq!(pod["state"], "ready");
         assert_eq!((&pod["served"], &pod["inFlight"]), (&2.into(), &0.into()));
         let left = pod["ttlLeftSeconds"].as_f64().expect("a number");
-        // It is written down in whole seconds, rounded up.
+        // The annotation has whole seconds, rounded up.
         assert!((500.0..601.0).contains(&left), "{left}");
         let start = &pod["startSeconds"];
         let at = |step: &str| {

@@ -1,15 +1,15 @@
-//! Takeover from the Go runner and rollback to it, with pods and services shaped as it makes them.
+//! Takeover from the Go runner and rollback to it, with pods and services as it creates them.
 //!
-//! The Go runner names pods by the slot and a suffix of the API server's, stamps them with the
-//! PodTemplate's resourceVersion alone and writes no `reclaim-after`; older ones wrote it. When it
-//! starts, it adopts the labelled pods with an equal stamp, and keeps them by the image that they
-//! name. Our pods name a digest, so no call would find them, and their removal would take a Service
-//! with it that another pod uses. Our stamp is therefore never equal: the Go runner replaces our
-//! pods at its first call and goes on with our Services.
+//! The Go runner names pods by the slot and a suffix from the API server, stamps them with the
+//! PodTemplate's resourceVersion alone and writes no `reclaim-after`; older versions wrote it. At
+//! its start it adopts the labelled pods with an equal stamp, and stores them by their image. This
+//! runner's pods have a digest in their image, so no call of the Go runner would find them, and
+//! removing them would also remove a Service that another pod uses. This runner's stamp is
+//! therefore never equal: the Go runner replaces these pods at its first call and keeps using their
+//! Services.
 //!
-//! The test bed has no Go runner: in a takeover nobody serves before this runner listens. The
-//! callers of these tests call from before that moment on, and only a refused connection is no
-//! failure.
+//! The test bed has no Go runner, so in a takeover nothing serves before this runner listens. The
+//! callers of these tests start before that moment, and only a refused connection is not a failure.
 
 use std::{error::Error, time::Duration};
 
@@ -28,7 +28,7 @@ use serde_json::json;
 
 const COUNT: &str = "functions/count";
 const CALLERS: usize = 8;
-/// Short, so that unused pods are removed while the test waits.
+/// Flags with short times, so that unused pods are removed during the test.
 const FLAGS: [&str; 2] = ["--pod-ttl=8s", "--scan-interval=1s"];
 
 /// Creates a pod as the Go runner does for a call, and returns its uid once it is ready.
@@ -48,8 +48,8 @@ async fn service_names(stage: &Stage) -> Vec<String> {
     services.iter().map(ResourceExt::name_any).collect()
 }
 
-/// The pod of the Go runner serves every call from the first on, and its objects are removed in the
-/// end.
+/// Checks that the Go runner's pod serves every call from the first on, and that its objects are
+/// removed when unused.
 fn takes_over(pod_template_first: bool) {
     on_cluster(async |stage| {
         define(&stage).await;
@@ -126,10 +126,10 @@ fn removes_a_pod_of_an_outdated_template_that_nobody_uses() {
 }
 
 #[test]
-fn leaves_alone_a_pod_that_the_go_runner_starts_beside_it() {
+fn keeps_a_pod_that_the_go_runner_starts_beside_it() {
     on_cluster(async |stage| {
         define(&stage).await;
-        // As long as pods of installations have, so that the old and the new pod overlap.
+        // The grace period of installations, so that the old and the new pod overlap.
         let grace = json!({"terminationGracePeriodSeconds": 30});
         let template = store_template(&stage, grace, json!({})).await;
         let runner = Runner::start_at_home(&stage, &["--scan-interval=1s"]).await;
@@ -144,8 +144,8 @@ fn leaves_alone_a_pod_that_the_go_runner_starts_beside_it() {
     });
 }
 
-/// The Go runner starts after this runner has stopped under load, and takes the steps of its first
-/// call or of its warm-up.
+/// Stops this runner under load, and then repeats the Go runner's steps at its first call or
+/// warm-up.
 fn rolls_back(occasion: GoOccasion) {
     on_cluster(async |stage| {
         define(&stage).await;
@@ -155,7 +155,7 @@ fn rolls_back(occasion: GoOccasion) {
         assert!(runner.stop().await.success());
         for failure in load.breaks().await {
             let reason = runner_proto::status::decode(&failure).reason();
-            // A failure with a source is the connection's, not an answer of the runner.
+            // A failure with a source is an error of the connection, not a response of the runner.
             let expected = failure.source().is_some() || reason == Reason::Draining;
             assert!(expected, "{failure:?}");
         }

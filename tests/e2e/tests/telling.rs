@@ -1,4 +1,4 @@
-//! What is told of a pod's work: metrics and traces of its start, and errors in full.
+//! Telemetry of pods: metrics and traces of their start, and complete errors.
 
 #[path = "../../../crates/telemetry/tests/all/collector.rs"]
 #[allow(dead_code, reason = "the telemetry crate's tests use all of it")]
@@ -24,7 +24,7 @@ use tonic::{Code, transport::Endpoint};
 
 const COUNT: &str = "functions/count";
 
-/// The page a scraper gets.
+/// Returns the metrics page.
 async fn scrape(port: u16) -> String {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
         .await
@@ -62,7 +62,7 @@ fn every_step_of_a_cold_start_is_measured() {
         ];
         for phase in phases {
             let label = format!("phase=\"{phase}\"");
-            // Kubernetes may show the address after the answer.
+            // Kubernetes may show the address after the response.
             eventually(phase, async || {
                 let page = scrape(port).await;
                 let counted = page.lines().find(|line| {
@@ -73,7 +73,7 @@ fn every_step_of_a_cold_start_is_measured() {
             })
             .await;
         }
-        // Whether or not the watch was faster, the pod called, once and truly.
+        // The pod announced itself exactly once, even if the watch was faster.
         let page = scrape(port).await;
         let heard = page
             .lines()
@@ -89,7 +89,8 @@ fn every_step_of_a_cold_start_is_measured() {
 #[test]
 fn a_cold_start_is_part_of_its_callers_trace() {
     const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
-    // Outside the test's runtime: it brings its own, which cannot be dropped inside another.
+    // Outside the test's runtime, because the collector has its own, which cannot be dropped inside
+    // another.
     let collector = Collector::start();
     let endpoint = collector.endpoint();
     on_cluster(async |stage| {
@@ -111,7 +112,7 @@ fn a_cold_start_is_part_of_its_callers_trace() {
         let answer = client.evaluate_function(request).await;
         answer.expect("the function answers");
         let pod = function_pods(&stage).await.remove(0).name_any();
-        // The last step, which nobody waits for; then every span is over.
+        // The last step, which no call waits for; after it every span has ended.
         eventually("the pod's address", async || {
             let pods = runner.status().await.pod.expect("the pod runtime is on");
             let mut pods = pods.functions.iter().flat_map(|function| &function.pods);
@@ -144,11 +145,11 @@ fn a_cold_start_is_part_of_its_callers_trace() {
 }
 
 #[test]
-fn a_long_error_arrives_whole() {
+fn returns_a_long_error_completely() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         let endpoint = Endpoint::from_shared(format!("http://{}", runner.address()));
-        // As Porch is: it calls itself so and takes long headers.
+        // Like Porch: its user agent, and long headers are accepted.
         let channel = endpoint
             .expect("an address")
             .user_agent("kpt porch-server grpc-go/1.71.0")

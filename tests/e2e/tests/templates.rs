@@ -1,5 +1,4 @@
-//! What function pods are made from: objects, the older ConfigMap, and what a FunctionConfig
-//! changes.
+//! The templates of function pods: objects, the older ConfigMap, and overrides of a FunctionConfig.
 
 use e2e::{
     HOME, Runner, Stage, config_map_of_runner, config_maps_of_runner, configure_pods, connect,
@@ -30,7 +29,7 @@ async fn only_pod(stage: &Stage) -> Pod {
     pods.remove(0)
 }
 
-/// Returns the resource version of the template a pod was made from: its stamp up to the `+`.
+/// Returns the resourceVersion of the template that a pod was made from: its stamp up to the `+`.
 fn template_version(pod: &Pod) -> Option<&str> {
     let stamp = pod.annotations().get("fn.kpt.dev/template-version")?;
     Some(stamp.split_once('+')?.0)
@@ -59,7 +58,7 @@ async fn change(api: &Api<PodTemplate>, change: Value) {
 }
 
 #[test]
-fn what_is_built_in_is_stored_for_operators_to_change() {
+fn stores_the_built_in_templates_for_operators_to_change() {
     on_cluster(async |stage| {
         define(&stage).await;
         let runner = Runner::start_at_home(&stage, &["--wrapper-injection=init"]).await;
@@ -77,7 +76,7 @@ fn what_is_built_in_is_stored_for_operators_to_change() {
         answers(&runner, &stage.image(COUNT)).await;
         let pod = only_pod(&stage).await;
         assert_eq!(template_version(&pod), version.as_deref());
-        // The API server wrote `Always` into what it stored, for images that have no tag.
+        // The API server added `Always` to the stored template, because its images have no tag.
         for name in ["copy-wrapper-server", "function"] {
             let policy = container(&pod, name).image_pull_policy.as_deref();
             assert_eq!(policy, Some("IfNotPresent"), "of {name}");
@@ -86,7 +85,7 @@ fn what_is_built_in_is_stored_for_operators_to_change() {
 }
 
 #[test]
-fn a_service_template_is_what_services_are_made_from() {
+fn makes_services_from_the_service_template() {
     on_cluster(async |stage| {
         define(&stage).await;
         let template = json!({
@@ -111,7 +110,7 @@ fn a_service_template_is_what_services_are_made_from() {
 }
 
 #[test]
-fn a_template_that_breaks_the_contract_is_told_and_the_last_good_one_used() {
+fn reports_an_invalid_template_and_uses_the_last_valid_one() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         runner.serving().await;
@@ -134,7 +133,7 @@ fn a_template_that_breaks_the_contract_is_told_and_the_last_good_one_used() {
 }
 
 #[test]
-fn without_any_good_template_callers_are_told_until_there_is_one() {
+fn fails_calls_until_there_is_a_valid_template() {
     on_cluster(async |stage| {
         let bad = json!({
             "metadata": {"name": "base-pod-template"},
@@ -219,7 +218,7 @@ fn the_older_config_map_is_followed() {
 }
 
 #[test]
-fn a_config_map_that_is_not_there_is_named() {
+fn reports_a_missing_template_config_map() {
     on_cluster(async |stage| {
         let flags = [HOME[0], HOME[1], "--function-pod-template=no-such-template"];
         let runner = Runner::start(&stage, &flags).await;
@@ -237,7 +236,7 @@ fn a_config_map_that_is_not_there_is_named() {
 }
 
 #[test]
-fn what_a_function_config_overrides_reaches_the_pod() {
+fn applies_the_overrides_of_a_function_config_to_the_pod() {
     on_cluster(async |stage| {
         define(&stage).await;
         let account = json!({"metadata": {"name": "functions"}});

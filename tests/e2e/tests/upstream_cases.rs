@@ -1,7 +1,8 @@
 //! The cases of Porch's own end-to-end suite that concern the runner, with images of the test bed.
 //!
-//! An image that the registry has and the node cannot pull is in `starts.rs`
-//! (`an_image_that_cannot_be_pulled_fails_the_call`); here is one that the registry does not have.
+//! The case of an image that the registry has and the node cannot pull is in `starts.rs`
+//! (`an_image_that_cannot_be_pulled_fails_the_call`); the case of an image that the registry does
+//! not have is here.
 
 use std::{
     sync::{
@@ -23,10 +24,10 @@ use tonic::Code;
 
 const SET_NAMESPACE: &str = "functions/set-namespace";
 const ANNOTATE: &str = "functions/annotate";
-/// Time within which upstream's suite wants two calls of a 5 s function answered.
+/// Time limit of upstream's suite for two calls of a 5 s function.
 const TWO_CALLS_DEADLINE: Duration = Duration::from_secs(13);
 
-/// The pods that are not being deleted.
+/// Returns the function pods that are not being deleted.
 async fn live_pods(stage: &Stage) -> Vec<Pod> {
     let mut pods = function_pods(stage).await;
     pods.retain(|pod| pod.metadata.deletion_timestamp.is_none());
@@ -62,7 +63,7 @@ fn the_output_of_one_function_is_the_input_of_the_next() {
         let runner = Runner::start_at_home(&stage, &[]).await;
         let input = resource_list(&[("namespace", "staging")], 2);
         let mut list = transform(&runner, &stage.image(SET_NAMESPACE), input).await;
-        // As in a pipeline: the next function has a configuration of its own.
+        // As in a pipeline, the next function has its own configuration.
         list["functionConfig"]["data"] = json!({"example.com/team": "blue"});
         let list = transform(&runner, &stage.image(ANNOTATE), list.to_string()).await;
         let items = metadata(&list);
@@ -91,10 +92,10 @@ fn annotations_are_set_in_a_pod() {
     });
 }
 
-/// Porch reads the file that `configPath` names and sends its resource as `functionConfig`. The
-/// resource stays an item of the package.
+/// Porch reads the file named by `configPath` and sends its resource as `functionConfig`; the
+/// resource is also an item of the package.
 #[test]
-fn a_namespace_comes_from_a_resource_of_the_package() {
+fn sets_the_namespace_from_a_resource_of_the_package() {
     on_cluster(async |stage| {
         let runner = Runner::start_at_home(&stage, &[]).await;
         let resource = |name: &str, path: &str| {
@@ -165,7 +166,7 @@ fn a_pod_runs_exactly_the_requested_image_and_its_successor_has_another_name() {
     });
 }
 
-/// Four calls at once, with a waitlist of `waitlist` and at most `maximum` pods.
+/// Makes four concurrent calls, with these flags, and checks the highest number of pods.
 fn four_calls_make(waitlist: usize, maximum: usize, expected: usize) {
     on_cluster(async |stage| {
         let flags = [
@@ -204,7 +205,7 @@ fn the_number_of_pods_follows_the_waitlist_up_to_the_maximum() {
 }
 
 #[test]
-fn two_calls_at_the_same_time_run_beside_each_other_in_two_pods() {
+fn two_concurrent_calls_run_in_two_pods() {
     on_cluster(async |stage| {
         let flags = [
             "--max-parallel-pods-per-function=2",

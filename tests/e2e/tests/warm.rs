@@ -1,4 +1,4 @@
-//! Warm-up: pods that are there before anybody asks.
+//! Warm-up: pods that exist before the first call.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use runner_proto::runner_status::Phase;
 use serde_json::json;
 
-/// The names of functions that have a pod which is ready.
+/// Returns the sorted names of functions with a ready pod.
 async fn warm(stage: &Stage) -> Vec<String> {
     let pods = function_pods(stage).await;
     let mut names: Vec<_> = pods
@@ -40,7 +40,7 @@ fn write_cache_config(file: &Path, images: &[String]) {
 }
 
 #[test]
-fn what_configuration_names_is_warm_from_the_start_and_when_it_is_added() {
+fn configured_functions_are_warm_from_the_start_and_when_they_are_added() {
     on_cluster(async |stage| {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("pod-cache-config.yaml");
@@ -61,7 +61,7 @@ fn what_configuration_names_is_warm_from_the_start_and_when_it_is_added() {
 }
 
 #[test]
-fn a_warm_pod_that_is_deleted_is_made_again() {
+fn recreates_a_warm_pod_that_is_deleted() {
     on_cluster(async |stage| {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("pod-cache-config.yaml");
@@ -97,14 +97,14 @@ fn the_tags_of_a_function_config_are_warm() {
 }
 
 #[test]
-fn what_cannot_be_warmed_up_holds_up_neither_others_nor_the_service() {
+fn a_failed_warm_up_delays_neither_other_functions_nor_the_service() {
     on_cluster(async |stage| {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("pod-cache-config.yaml");
         let missing = stage.image("functions/no-such-function");
         let images = [
             missing.clone(),
-            // Nobody answers there.
+            // No server has this address.
             "198.18.255.250:5000/functions/unreachable:v1".to_owned(),
             stage.image("functions/count"),
         ];
@@ -140,7 +140,7 @@ fn warm_up_can_be_turned_off() {
         let flag = format!("--pod-cache-config={}", file.display());
         let flags = [HOME[0], HOME[1], &flag, "--warm-up-pod-cache=false"];
         let runner = Runner::start(&stage, &flags).await;
-        // Long after a warm-up would have begun.
+        // The call takes longer than a warm-up would need to begin.
         let mut client = connect(&runner.address()).expect("an address");
         let image = stage.image("functions/count");
         let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;

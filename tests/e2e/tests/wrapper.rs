@@ -1,4 +1,4 @@
-//! The wrapper under a real kubelet, in pods made by hand from the default template.
+//! The wrapper under a real kubelet, in pods made from the default template without a runner.
 
 use e2e::{FunctionPod, Injection, connect, evaluate, on_cluster, resource_list};
 use tonic::Code;
@@ -26,7 +26,7 @@ fn a_function_in_a_pod_is_evaluated_through_its_service() {
 }
 
 #[test]
-fn the_wrapper_may_come_from_an_image_volume() {
+fn the_wrapper_runs_from_an_image_volume() {
     on_cluster(async |stage| {
         let image = stage.image("functions/count");
         let entrypoint = ["/function.sh"];
@@ -43,7 +43,7 @@ fn the_wrapper_may_come_from_an_image_volume() {
 }
 
 #[test]
-fn functions_in_go_and_python_run_as_their_authors_wrote_them() {
+fn runs_unchanged_functions_in_go_and_python() {
     on_cluster(async |stage| {
         let cases: [(&str, &[&str], &str); 2] = [
             ("set-namespace", &["/set-namespace"], "namespace: there"),
@@ -69,7 +69,7 @@ fn functions_in_go_and_python_run_as_their_authors_wrote_them() {
 }
 
 #[test]
-fn a_function_that_crashes_fails_its_call_and_not_its_pod() {
+fn a_function_that_crashes_fails_its_call_but_not_its_pod() {
     on_cluster(async |stage| {
         let image = stage.image("bad/crash");
         let entrypoint = ["/bin/sh", "-c", "kill -SEGV $$"];

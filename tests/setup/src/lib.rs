@@ -1,7 +1,8 @@
-//! A home directory as on a machine that never built this project, for tests of `scripts/setup`.
+//! A home directory like that of a machine that never built this project, for tests of
+//! `scripts/setup`.
 //!
-//! `HOME`, `CARGO_HOME` and `RUSTUP_HOME` are in it, so nothing that a developer has installed there
-//! hides a missing step. Debian packages and the caches of Go are those of the machine.
+//! `HOME`, `CARGO_HOME` and `RUSTUP_HOME` point into it, so that a developer's own installation
+//! cannot hide a missing step. Debian packages and the caches of Go are those of the machine.
 
 mod machine;
 mod toolchain;
@@ -17,7 +18,7 @@ use runner_devtools::root;
 
 pub use toolchain::Toolchain;
 
-/// Names of the programs that rustup stands in for, and its own.
+/// Names of rustup's own programs and of those that it replaces by proxies.
 const RUST_PROGRAMS: [&str; 9] = [
     "cargo",
     "cargo-clippy",
@@ -30,8 +31,9 @@ const RUST_PROGRAMS: [&str; 9] = [
     "rustup-init",
 ];
 
-/// Variables that lead to the developer's own toolchain, build results or caches. Settings of the
-/// network stay.
+/// Variables that point to the developer's own toolchain, build results or caches.
+///
+/// Variables for the network stay set.
 const VARIABLES_OF_DEVELOPER: [&str; 8] = [
     "CARGO",
     "CARGO_ENCODED_RUSTFLAGS",
@@ -43,7 +45,7 @@ const VARIABLES_OF_DEVELOPER: [&str; 8] = [
     "XDG_CACHE_HOME",
 ];
 
-/// A home directory with rustup and without any toolchain until one is added.
+/// A home directory with rustup, and without a toolchain until one is added.
 pub struct FreshHome {
     path: PathBuf,
 }
@@ -92,10 +94,10 @@ impl FreshHome {
         self.command_with_path(program, &path)
     }
 
-    /// Returns a command that finds programs in these directories alone.
+    /// Returns a command whose `PATH` contains only these directories.
     #[must_use]
     pub fn command_with_path(&self, program: impl AsRef<Path>, path: &[PathBuf]) -> Command {
-        // Looks the program up in the PATH given below, not in that of this process.
+        // `env` looks the program up in the PATH set below, not in that of this process.
         let mut command = Command::new("/usr/bin/env");
         for variable in VARIABLES_OF_DEVELOPER {
             command.env_remove(variable);
@@ -109,7 +111,7 @@ impl FreshHome {
             .env("HOME", &self.path)
             .env("CARGO_HOME", self.path.join(".cargo"))
             .env("RUSTUP_HOME", self.path.join(".rustup"))
-            // As on machines that pin their toolchains: rust-toolchain.toml installs nothing.
+            // As on machines with pinned toolchains, rust-toolchain.toml installs nothing.
             .env("RUSTUP_AUTO_INSTALL", "0")
             .env("RUST_BACKTRACE", "1")
             .env(

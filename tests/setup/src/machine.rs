@@ -29,15 +29,16 @@ pub(crate) fn link_programs(directory: &Path, except: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the file of the first program with this name in `PATH`, links resolved.
+/// Returns the path of the first program with this name in `PATH`, with links resolved.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     search_path()
         .map(|directory| directory.join(name))
         .find_map(|path| path.canonicalize().ok())
 }
 
-/// Returns the variables that make Go use the caches of this machine. They are keyed by content, so
-/// they save time and hide nothing.
+/// Returns the variables that make Go use the caches of this machine.
+///
+/// The caches are keyed by content, so they save time and cannot hide a missing step.
 pub(crate) fn go_caches() -> Vec<(&'static str, String)> {
     let of = |variable| {
         let output = Command::new("go").args(["env", variable]).output().ok()?;
@@ -50,8 +51,9 @@ pub(crate) fn go_caches() -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Links a file, or copies it where a hard link is impossible. A symbolic link would not do: rustc
-/// looks for its standard library beside its real file.
+/// Hard-links a file, or copies it if a hard link is impossible.
+///
+/// A symbolic link is not enough: rustc looks for its standard library beside its real file.
 pub(crate) fn link_or_copy(from: &Path, to: &Path) -> Result<()> {
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent)?;

@@ -1,4 +1,4 @@
-//! The Rust toolchain of this machine, reduced to what the smallest installation has.
+//! The Rust toolchain of this machine, reduced to the components of the smallest installation.
 
 use std::{
     fs,
@@ -60,8 +60,8 @@ impl Toolchain {
         format!("{}-{}", self.version, self.host)
     }
 
-    /// Copies the compiler, cargo and the standard library for this machine, without targets and
-    /// components that were added.
+    /// Copies the compiler, cargo and the standard library for this machine, without added targets
+    /// and components.
     pub(crate) fn copy_bare(&self, to: &Path) -> Result<()> {
         let records = Path::new("lib/rustlib");
         fs::create_dir_all(to.join(records))?;
@@ -73,7 +73,7 @@ impl Toolchain {
             let listed = fs::read_to_string(self.sysroot.join(&manifest))
                 .context("the toolchain was not installed by rustup")?;
             for line in listed.lines() {
-                // Only the documentation, which is not copied, lists directories.
+                // Only the documentation lists directories, and it is not copied.
                 let path = line.strip_prefix("file:").context("not a file")?;
                 link_or_copy(&self.sysroot.join(path), &to.join(path))?;
             }
@@ -84,7 +84,7 @@ impl Toolchain {
                 self.host
             ));
         }
-        // Copies, not links: rustup writes to these files.
+        // Copies instead of links, because rustup writes to these files.
         for record in ["multirust-channel-manifest.toml", "rust-installer-version"] {
             fs::copy(
                 self.sysroot.join(records).join(record),

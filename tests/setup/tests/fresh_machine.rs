@@ -1,4 +1,4 @@
-//! Set-up and image build on a machine with nothing but Debian, Go and a bare Rust toolchain.
+//! Runs set-up and image build on a machine with only Debian, Go and a bare Rust toolchain.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -10,13 +10,14 @@ use std::{
 use runner_devtools::{architecture, cargo, static_triple, target_directory};
 use setup_tests::{FreshHome, Toolchain};
 
-/// The directory of this test. Its build results stay for the next run; its home directory is made
-/// anew.
+/// Returns the directory of this test.
+///
+/// The build results in it stay for the next run; the home directory in it is created anew.
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("fresh-machine")
 }
 
-/// Runs a command to its end and prints what it prints.
+/// Runs a command, with its output printed, and requires success.
 fn run(command: &mut Command) {
     let status = command.status().unwrap();
     assert!(status.success(), "{command:?}: {status}");
@@ -25,7 +26,8 @@ fn run(command: &mut Command) {
 #[test]
 #[ignore = "downloads and builds for minutes: `make test` runs it as a stage of its own"]
 fn builds_an_image_with_a_bare_toolchain() {
-    // Built with the developer's own toolchain, to save minutes: it needs only what `make run` needs.
+    // Built with the developer's own toolchain to save minutes; it needs only what `make run`
+    // needs.
     run(cargo().args(["build", "--quiet", "--package", "xtask"]));
     let xtask = target_directory().join("debug/xtask");
 
@@ -35,7 +37,7 @@ fn builds_an_image_with_a_bare_toolchain() {
     let target = toolchain.join("lib/rustlib").join(static_triple());
     assert!(!target.exists(), "the toolchain of this test is not bare");
 
-    // Without a set-up before: the command does its own. The image holds both programs, so this
+    // No set-up runs before, because the command runs it. The image contains both programs, so this
     // builds the wrapper too.
     let image = directory().join("function-runner");
     run(home
@@ -51,7 +53,7 @@ fn builds_an_image_with_a_bare_toolchain() {
     run(home.command("cargo").args(["fmt", "--version"]));
     run(home.command("cargo").args(["clippy", "--version"]));
 
-    // Everything that `make test` needs; the second time nothing is missing, and it says nothing.
+    // Everything that `make test` needs. The second run finds nothing missing and prints nothing.
     run(&mut home.command("scripts/setup"));
     let again = home.command("scripts/setup").output().unwrap();
     assert!(again.status.success());

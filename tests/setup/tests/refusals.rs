@@ -1,5 +1,6 @@
-//! `scripts/setup` on machines that lack something it cannot install: it ends at once, with one line
-//! of cause and one of remedy.
+//! Runs `scripts/setup` on machines that lack something it cannot install.
+//!
+//! It must fail at once, with one line of cause and one line of remedy.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -9,10 +10,10 @@ use runner_devtools::static_triple;
 use setup_tests::{FreshHome, Toolchain};
 use tempfile::TempDir;
 
-/// An address that refuses connections: downloads fail at once.
+/// An address that refuses connections, so that downloads fail at once.
 const NO_SERVER: &str = "http://127.0.0.1:1";
 
-/// A home directory and what else a test puts beside it; removed at the end.
+/// A home directory and the other files of a test, removed at its end.
 struct Machine {
     home: FreshHome,
     directory: TempDir,
@@ -36,12 +37,12 @@ impl Machine {
         (machine, toolchain)
     }
 
-    /// Runs the set-up for a purpose; it must fail. Returns cause and remedy.
+    /// Runs the set-up for a purpose, requires that it fails, and returns cause and remedy.
     fn refusal(&self, purpose: &str) -> (String, String) {
         refusal(self.home.command("scripts/setup").arg(purpose))
     }
 
-    /// Replaces a program of the machine by a script.
+    /// Replaces a program of the machine with a script.
     fn replace(&self, program: &str, script: &str) {
         self.remove(program);
         let path = self.home.programs().join(program);
@@ -54,7 +55,7 @@ impl Machine {
     }
 }
 
-/// Runs a command that must fail and end with one line of cause and one of remedy.
+/// Runs a command that must fail, and returns the cause and the remedy from its last two lines.
 fn refusal(command: &mut Command) -> (String, String) {
     let output = command.output().unwrap();
     let printed = String::from_utf8(output.stderr).unwrap();
@@ -142,7 +143,7 @@ fn names_the_packages_to_install_as_root() {
 }
 
 #[test]
-fn says_so_where_there_is_no_apt() {
+fn refuses_where_there_is_no_apt() {
     let (machine, _) = Machine::with_bare_toolchain();
     machine.remove("cc");
     machine.remove("apt-get");
@@ -158,7 +159,7 @@ fn lists_the_purposes_for_an_unknown_one() {
     assert!(remedy.contains("|tests|"), "{remedy}");
 }
 
-/// Requirements that cannot be installed are found before anything is installed.
+/// The set-up finds requirements that it cannot install before it installs anything.
 #[test]
 fn installs_nothing_if_it_will_fail() {
     let machine = Machine::new();

@@ -1,24 +1,27 @@
-//! The addresses the test bed uses, all of them in 198.18.0.0/15: a range reserved for
-//! benchmarks, routed nowhere, so that nothing here can meet or reach another machine.
+//! The addresses of the test bed.
+//!
+//! All of them are in 198.18.0.0/15, a range reserved for benchmarks and not routed, so that the
+//! test bed cannot collide with or reach another machine.
 
-/// All of them.
+/// Range that contains all addresses.
 pub const ALL: &str = "198.18.0.0/15";
-/// The node, the API server, the kubelet and the private registry; an alias on `lo`, because a
-/// node address may not be in 127.0.0.0/8.
+/// Address of the node, the API server, the kubelet and the private registry.
+///
+/// It is an alias on `lo`, because a node address must not be in 127.0.0.0/8.
 pub const NODE: &str = "198.18.255.254";
-/// The cluster's DNS server; an alias on `lo` too.
+/// Address of the cluster's DNS server, also an alias on `lo`.
 pub const DNS: &str = "198.18.255.253";
-/// Pods.
+/// Range of pod addresses.
 pub const PODS: &str = "198.18.0.0/17";
-/// Services.
+/// Range of service addresses.
 pub const SERVICES: &str = "198.19.0.0/16";
-/// The API server as pods see it: the first address of the services.
+/// Address of the API server inside pods: the first service address.
 pub const API_SERVICE: &str = "198.19.0.1";
-/// The bridge the pods hang on.
+/// Bridge that the pods are connected to.
 pub const BRIDGE: &str = "krmtestbed0";
-/// The name of the one node.
+/// Name of the only node.
 pub const NODE_NAME: &str = "testbed";
-/// The port of the API server; any would do on an address of our own.
+/// Port of the API server; any port is free, because the address belongs to the test bed.
 pub const API_PORT: u16 = 6443;
-/// The port of the private registry, likewise.
+/// Port of the private registry; any port is free here, too.
 pub const PRIVATE_REGISTRY_PORT: u16 = 5443;

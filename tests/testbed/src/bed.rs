@@ -1,4 +1,4 @@
-//! The test bed as a whole: coming up, going down, and a hold on one that is up.
+//! The test bed as a whole: starting it, stopping it, and access to a running one.
 
 use std::{
     fs::{self, File},
@@ -29,7 +29,7 @@ const READY_LIMIT: Duration = Duration::from_secs(120);
 const END_LIMIT: Duration = Duration::from_secs(30);
 const BURIAL_LIMIT: Duration = Duration::from_secs(5);
 
-/// A test bed that is up, or was when this was made.
+/// A test bed that was running when this value was created.
 #[derive(Clone, Debug)]
 pub struct Testbed {
     pub(crate) layout: Layout,
@@ -37,7 +37,7 @@ pub struct Testbed {
     pub(crate) programs: Programs,
 }
 
-/// The permission to use the cluster, until it is dropped.
+/// The right to use the cluster, held until this value is dropped.
 #[derive(Debug)]
 pub struct Turn {
     _lock: File,
@@ -46,7 +46,7 @@ pub struct Turn {
 // === impl Testbed ===
 
 impl Testbed {
-    /// Brings everything up, or what is missing of it.
+    /// Starts all components that do not run.
     pub fn up(layout: &Layout) -> Result<Self> {
         require_root("up")?;
         let programs = Programs::built(layout)?;
@@ -84,7 +84,9 @@ impl Testbed {
         Ok(bed)
     }
 
-    /// Ends every process and removes every trace. There need not be anything to remove.
+    /// Ends every process and removes everything that the test bed created.
+    ///
+    /// Succeeds if there is no test bed.
     pub fn down(layout: &Layout) -> Result<()> {
         if !layout.run().exists() {
             progress("nothing is up");
@@ -98,12 +100,12 @@ impl Testbed {
         Ok(())
     }
 
-    /// The test bed that is up.
+    /// Returns the running test bed of this user.
     pub fn running() -> Result<Self> {
         Self::running_at(&Layout::of_user()?)
     }
 
-    /// The test bed that is up in this place.
+    /// Returns the running test bed of this layout.
     pub fn running_at(layout: &Layout) -> Result<Self> {
         let none = || failure("no test bed is up", "start one: make testbed-up");
         let settings = Settings::load(layout)?.ok_or_else(none)?;
@@ -118,7 +120,7 @@ impl Testbed {
         })
     }
 
-    /// Fails unless every component runs.
+    /// Checks that every component runs.
     pub fn require_complete(&self) -> Result<()> {
         let mut missing = Vec::new();
         for component in Component::all() {
@@ -136,38 +138,38 @@ impl Testbed {
         Ok(())
     }
 
-    /// A turn on the cluster beside others. Waits while a test that disturbs it has the sole one.
+    /// Takes a shared turn on the cluster, and waits while a test has a sole turn.
     pub fn shared_turn(&self) -> Result<Turn> {
         let file = File::create(self.layout.tests_lock())?;
         file.lock_shared()?;
         Ok(Turn { _lock: file })
     }
 
-    /// A turn alone, for a test that disturbs what others rely on.
+    /// Takes the sole turn, for a test that disturbs the components that other tests use.
     pub fn sole_turn(&self) -> Result<Turn> {
         let file = File::create(self.layout.tests_lock())?;
         file.lock()?;
         Ok(Turn { _lock: file })
     }
 
-    /// The way into the cluster, as its administrator.
+    /// Returns the path of the administrator's kubeconfig.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
         self.layout.in_run("kubeconfig")
     }
 
-    /// The registry anybody may use, as images name it.
+    /// Returns the host of the registry without a password, as image references contain it.
     #[must_use]
     pub fn open_registry(&self) -> String {
         format!("localhost:{}", self.settings.registry_port)
     }
 
-    /// An image of the open registry, such as `functions/count`, pinned to its digest.
+    /// Returns an image of the open registry, such as `functions/count`, pinned to its digest.
     pub fn pinned_image(&self, name: &str) -> Result<String> {
         images::pinned(self, name)
     }
 
-    /// The registry with a password.
+    /// Returns the registry with a password.
     #[must_use]
     pub fn private_registry(&self) -> PrivateRegistry {
         PrivateRegistry {
@@ -179,24 +181,25 @@ impl Testbed {
         }
     }
 
-    /// What a component printed.
+    /// Returns the path of a component's log.
     #[must_use]
     pub fn log(&self, component: Component) -> PathBuf {
         self.layout.log(component.name())
     }
 
-    /// The process of a component, if it runs.
+    /// Returns the pid of a component if it runs.
     pub fn pid(&self, component: Component) -> Result<Option<i32>> {
         let process = self.daemon(component, &self.layout.run()).process()?;
         Ok(process.map(|process| process.pid()))
     }
 
-    /// The program that is kubectl when its first argument says so.
+    /// Returns the path of the Kubernetes program, which is kubectl if its first argument is
+    /// `kubectl`.
     pub fn kube(&self) -> Result<PathBuf> {
         self.programs.path("kube")
     }
 
-    /// Starts a component unless it runs, and waits until it serves.
+    /// Starts a component unless it runs, and waits until it is ready.
     pub fn start(&self, component: Component) -> Result<()> {
         self.start_all(&[component])
     }
@@ -211,9 +214,11 @@ impl Testbed {
         Ok(())
     }
 
-    /// Starts the API server, and its clients anew: those that found it gone would only look again
-    /// after half a minute, some of them twice. A kubelet that starts calls its node not ready for
-    /// a moment; the controllers, which would keep pods away from it, come last.
+    /// Starts the API server and restarts its clients.
+    ///
+    /// Clients that lost the API server would retry only after 30 s, some of them twice. A kubelet
+    /// reports its node as not ready for a moment after its start; the controllers, which would
+    /// then keep pods away from the node, start last.
     pub(crate) fn start_api_server(&self) -> Result<()> {
         for component in Component::CLIENTS {
             self.kill(component)?;
@@ -258,12 +263,12 @@ impl Testbed {
         Ok(())
     }
 
-    /// Asks a component to end and waits until it has.
+    /// Stops a component and waits until it has ended.
     pub fn stop(&self, component: Component) -> Result<()> {
         self.daemon(component, &self.layout.run()).stop()
     }
 
-    /// Ends a component as a crash would.
+    /// Kills a component, like a crash.
     pub fn kill(&self, component: Component) -> Result<()> {
         self.daemon(component, &self.layout.run()).kill()
     }
@@ -289,7 +294,7 @@ impl Testbed {
         let settings = Settings::load(layout)?;
         progress("ending processes");
         let mut ended = Vec::new();
-        // Again and again, because what dies last may have started something first.
+        // Repeated, because a process may have started another one before it ended.
         wait_until("the end of every process", END_LIMIT, || {
             let mut left = daemon::marked(&run)?;
             left.extend(cgroups::processes(None)?);
@@ -299,7 +304,8 @@ impl Testbed {
             }
             Ok(left.is_empty())
         })?;
-        // They are dead; that init has buried them is for the eyes only, so it may fail.
+        // All processes have ended. Waiting until init has reaped them is only cosmetic and may
+        // fail.
         let _ = wait_until("the burial of every process", BURIAL_LIMIT, || {
             Ok(!ended.iter().any(|pid| daemon::is_zombie(*pid)))
         });
@@ -311,7 +317,8 @@ impl Testbed {
             settings.restore_sysctls()?;
             settings.remove_new_directories()?;
         }
-        // Its disappearance says that all of the above is done, so it moves away in one step.
+        // The absence of this directory means that everything above is done, so one rename removes
+        // it.
         let gone = run.with_added_extension("gone");
         if gone.exists() {
             fs::remove_dir_all(&gone)?;
@@ -333,7 +340,7 @@ fn require_root(what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Held as long as the file is open.
+/// Takes the lock for `up` and `down`, which is held as long as the file is open.
 fn exclusively(layout: &Layout) -> Result<File> {
     let path = layout.lock();
     if let Some(parent) = path.parent() {

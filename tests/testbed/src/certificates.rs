@@ -1,4 +1,4 @@
-//! The keys and certificates of a test bed: one authority, the API server, the private registry.
+//! The keys and certificates of a test bed, for the API server and the private registry.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use rcgen::{
 
 use crate::{addresses, layout};
 
-/// Writes everything into a directory, unless an earlier call got to the end.
+/// Writes all keys and certificates into a directory, unless an earlier call completed.
 pub fn ensure(directory: &Path) -> Result<()> {
     let done = directory.join("complete");
     if done.exists() {
@@ -36,7 +36,7 @@ pub fn ensure(directory: &Path) -> Result<()> {
         ],
     )?;
 
-    // An authority of its own: trusting the cluster must not mean trusting the registry.
+    // A separate CA, because trust in the cluster must not include trust in the registry.
     let registries = self::authority("krm test bed registries")?;
     layout::write(&directory.join("registry-ca.crt"), registries.pem())?;
     serve(

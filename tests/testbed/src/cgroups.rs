@@ -1,7 +1,7 @@
-//! The control groups of the pods, all below one directory of ours in every hierarchy.
+//! The control groups of the pods, all below one directory in every hierarchy.
 //!
-//! They are how a container's processes are found: for a fault that stops them, and for the end,
-//! when everything in them goes whatever state the runtime is in.
+//! They identify a container's processes: for a fault that stops them, and for the end of the test
+//! bed, which kills all of them whatever the state of the runtime.
 
 use std::{
     fs,
@@ -13,14 +13,14 @@ use anyhow::{Context, Result};
 
 use crate::daemon::Process;
 
-/// The directory, and what the kubelet calls its root.
+/// Name of the directory, which is the kubelet's `cgroupRoot`.
 pub const ROOT: &str = "krm-testbed";
 
 const MOUNT: &str = "/sys/fs/cgroup";
-/// What the kubelet wants to manage on the unified hierarchy.
+/// Controllers that the kubelet manages on the unified hierarchy.
 const CONTROLLERS: [&str; 5] = ["cpu", "cpuset", "io", "memory", "pids"];
 
-/// Makes our directory in every hierarchy; the kubelet insists that its root exists.
+/// Creates the directory in every hierarchy, because the kubelet requires that its root exists.
 pub fn raise() -> Result<()> {
     for hierarchy in hierarchies()? {
         let root = hierarchy.join(ROOT);
@@ -34,7 +34,7 @@ pub fn raise() -> Result<()> {
                 return Err(error).with_context(|| format!("cannot make {}", root.display()));
             }
         }
-        // The old cpuset controller starts a group without processors, where nothing can run.
+        // In the old cpuset controller a new group has no processors, so nothing can run in it.
         for file in ["cpuset.cpus", "cpuset.mems"] {
             if let Ok(parents) = fs::read_to_string(hierarchy.join(file))
                 && root.join("cgroup.clone_children").exists()
@@ -49,7 +49,7 @@ pub fn raise() -> Result<()> {
     Ok(())
 }
 
-/// Every process of every pod, or of one container by its id.
+/// Returns every process of every pod, or of one container by its id.
 pub fn processes(container: Option<&str>) -> Result<Vec<Process>> {
     let mut pids = Vec::new();
     for hierarchy in hierarchies()? {
@@ -67,12 +67,12 @@ pub fn processes(container: Option<&str>) -> Result<Vec<Process>> {
         .collect()
 }
 
-/// Removes our directories. False while something in them still runs.
+/// Removes the directories; returns `false` while a process in them still runs.
 pub fn lower() -> Result<bool> {
     let mut empty = true;
     for hierarchy in hierarchies()? {
         let mut found = groups(&hierarchy.join(ROOT));
-        // The deepest first: only a group without children can go.
+        // The deepest first, because a group with children cannot be removed.
         found.sort_by_key(|group| std::cmp::Reverse(group.components().count()));
         for group in found {
             match fs::remove_dir(&group) {
@@ -85,7 +85,7 @@ pub fn lower() -> Result<bool> {
     Ok(empty)
 }
 
-/// One directory for each hierarchy: the mount itself on a unified system, else its children.
+/// Returns a directory for each hierarchy: the mount itself on a unified system, else its children.
 fn hierarchies() -> Result<Vec<PathBuf>> {
     let mount = Path::new(MOUNT);
     if mount.join("cgroup.procs").exists() {
@@ -94,7 +94,7 @@ fn hierarchies() -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(mount).context("no control groups are mounted")? {
         let entry = entry?;
-        // A link such as `cpuacct` stands for a hierarchy listed under another name.
+        // A link such as `cpuacct` refers to a hierarchy that is listed under another name.
         if entry.file_type()?.is_dir() && entry.path().join("cgroup.procs").exists() {
             found.push(entry.path());
         }
@@ -115,8 +115,9 @@ fn groups(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Hands controllers down to children. Those that are missing are not the test bed's business:
-/// the kubelet says which it cannot do without.
+/// Enables controllers for child groups.
+///
+/// Missing controllers are ignored here; the kubelet reports those that it requires.
 fn delegate(group: &Path) {
     for controller in CONTROLLERS {
         let _ = fs::write(

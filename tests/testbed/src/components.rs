@@ -1,4 +1,4 @@
-//! The processes of the test bed: what each is called, how it is started, and when it serves.
+//! The processes of the test bed: their names, command lines and readiness.
 
 use std::{
     io::{Read, Write},
@@ -32,19 +32,19 @@ pub enum Component {
     Containerd,
     /// The API server.
     ApiServer,
-    /// The controllers, among them those of endpoints and service accounts.
+    /// The controllers, such as those of endpoints and service accounts.
     ControllerManager,
     /// The scheduler.
     Scheduler,
-    /// The node.
+    /// The kubelet of the only node.
     Kubelet,
-    /// Services, by iptables.
+    /// kube-proxy, which implements services with iptables.
     Proxy,
-    /// Names of services.
+    /// CoreDNS, which resolves the names of services.
     Dns,
 }
 
-/// What a component's command line and readiness depend on.
+/// The values that a component's command line and readiness depend on.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) layout: &'a Layout,
@@ -58,7 +58,7 @@ const PROXY_HEALTH_PORT: u16 = 10256;
 // === impl Component ===
 
 impl Component {
-    /// Those that need nobody. The API server needs one of them.
+    /// Components without dependencies; the API server needs etcd.
     pub(crate) const ON_THEIR_OWN: [Self; 4] = [
         Self::Etcd,
         Self::OpenRegistry,
@@ -66,7 +66,7 @@ impl Component {
         Self::Containerd,
     ];
 
-    /// Those that need the API server.
+    /// Components that need the API server.
     pub(crate) const CLIENTS: [Self; 5] = [
         Self::ControllerManager,
         Self::Scheduler,
@@ -75,13 +75,13 @@ impl Component {
         Self::Dns,
     ];
 
-    /// Every component, each after those it needs.
+    /// Returns every component, each after those it needs.
     pub fn all() -> impl Iterator<Item = Self> {
         let own = Self::ON_THEIR_OWN.into_iter();
         own.chain([Self::ApiServer]).chain(Self::CLIENTS)
     }
 
-    /// The name of its log and of its process record.
+    /// Returns the name of the component's log and process record.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl Component {
         }
     }
 
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     pub(crate) fn command(self, around: Surroundings<'_>) -> Result<(PathBuf, Vec<String>)> {
         let program = match self {
             Self::Etcd => PathBuf::from("/usr/bin/etcd"),
@@ -126,7 +126,7 @@ impl Component {
         Ok((program, arguments))
     }
 
-    /// Whether it serves by now.
+    /// Returns whether the component serves.
     pub(crate) fn is_ready(self, around: Surroundings<'_>) -> bool {
         let loopback = Ipv4Addr::LOCALHOST.to_string();
         match self {
@@ -144,13 +144,14 @@ impl Component {
             Self::Proxy => answers_ok(NODE, PROXY_HEALTH_PORT, "/livez"),
             Self::Dns => answers_ok(DNS, 8181, "/ready"),
             Self::Kubelet => {
-                // Who taints it for not being ready takes a moment to see that it is.
+                // The taint for a node that is not ready is removed a moment after the node is
+                // ready.
                 let state = r#"{.status.conditions[?(@.type=="Ready")].status}{.spec.taints}"#;
                 let state = format!("--output=jsonpath={state}");
                 connects(NODE, KUBELET_PORT)
                     && around.kubectl_prints(&["get", "node", NODE_NAME, &state]) == "True"
             }
-            // The node becomes ready, and accounts appear, only if these two do their work.
+            // The node becomes ready, and accounts appear, only if these two work.
             Self::ControllerManager | Self::Scheduler => true,
         }
     }
@@ -160,7 +161,7 @@ impl Component {
         let peer = format!("http://127.0.0.1:{}", around.settings.etcd_peer_port);
         vec![
             format!("--data-dir={}", around.layout.in_run("etcd").display()),
-            // Nothing here needs to survive a power cut.
+            // The data need not survive a power failure.
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
             format!("--listen-client-urls={client}"),
@@ -218,12 +219,12 @@ impl Component {
                 &format!("--hostname-override={NODE_NAME}"),
                 &format!("--cluster-cidr={PODS}"),
                 "--proxy-mode=iptables",
-                // Pods share a bridge: without this, answers of a service take the short way back
-                // past the translation, and the caller does not know who is talking to it.
+                // Pods share a bridge: without this, responses of a service bypass the address
+                // translation, and the caller does not recognise their sender.
                 "--masquerade-all",
                 "--iptables-localhost-nodeports=false",
                 "--nodeport-addresses=primary",
-                // Zero leaves the machine's own limits alone.
+                // Zero keeps the machine's own limits.
                 "--conntrack-max-per-core=0",
                 "--conntrack-tcp-timeout-established=0s",
                 "--conntrack-tcp-timeout-close-wait=0s",
@@ -275,8 +276,9 @@ impl Surroundings<'_> {
         self.layout.in_run("certs").join(name).display().to_string()
     }
 
-    /// Takes back what the last kubelet said of the node, if there is one: until the next one has
-    /// spoken, nobody shall take the node for ready.
+    /// Sets the node's readiness, if there is a node, to unknown.
+    ///
+    /// The last kubelet's report must not count as ready before the next kubelet has reported.
     pub(crate) fn doubt_node(&self) {
         let doubt = r#"{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}"#;
         self.kubectl(&[
@@ -289,12 +291,12 @@ impl Surroundings<'_> {
         ]);
     }
 
-    /// Whether kubectl succeeds at this.
+    /// Returns whether kubectl succeeds with these arguments.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> bool {
         self.run_kubectl(arguments).is_some()
     }
 
-    /// What kubectl prints; nothing where it fails.
+    /// Returns the output of kubectl, or an empty string if it fails.
     fn kubectl_prints(&self, arguments: &[&str]) -> String {
         let printed = self.run_kubectl(arguments).unwrap_or_default();
         String::from_utf8_lossy(&printed).into_owned()

@@ -13,7 +13,7 @@ use crate::{
     settings::Settings,
 };
 
-/// Writes every file; each is the same on every call for the same settings.
+/// Writes all files; the same settings give the same files.
 pub fn write(layout: &Layout, settings: &Settings) -> Result<()> {
     for directory in [
         "certs",
@@ -44,7 +44,7 @@ pub fn write(layout: &Layout, settings: &Settings) -> Result<()> {
 }
 
 fn kubeconfig(run: &Path, settings: &Settings) -> Result<String> {
-    // JSON is YAML, and needs no quoting rules of ours.
+    // JSON is also YAML, and a serialiser does the quoting.
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -59,9 +59,11 @@ fn kubeconfig(run: &Path, settings: &Settings) -> Result<String> {
     Ok(serde_json::to_string_pretty(&config)?)
 }
 
+/// Returns containerd's configuration.
+///
 /// - `restrict_oom_score_adj`: without `CAP_SYS_RESOURCE`, as in many virtual machines and
-///   containers, no sandbox starts otherwise.
-/// - `netns_mounts_under_state_dir`, `Root`, `opt`, no NRI: nothing outside the run directory.
+///   containers, no sandbox would start otherwise.
+/// - `netns_mounts_under_state_dir`, `Root`, `opt`, no NRI: no files outside the run directory.
 fn containerd(run: &Path, settings: &Settings) -> String {
     let run = run.display();
     let port = settings.registry_port;
@@ -121,7 +123,7 @@ fn kubelet(run: &Path) -> Result<String> {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "address": NODE,
-        // The address is of this machine alone, and so are its callers.
+        // The address and its callers are local to this machine.
         "authentication": {"anonymous": {"enabled": true}, "webhook": {"enabled": false}},
         "authorization": {"mode": "AlwaysAllow"},
         "cgroupDriver": "cgroupfs",
@@ -129,7 +131,7 @@ fn kubelet(run: &Path) -> Result<String> {
         "clusterDNS": [DNS],
         "clusterDomain": "cluster.local",
         "containerRuntimeEndpoint": format!("unix://{}", run.join("containerd.sock").display()),
-        // A developer's disk is often nearly full, and that is not what the tests are about.
+        // A developer's disk is often nearly full, which must not affect the tests.
         "evictionHard": {
             "imagefs.available": "1Mi",
             "memory.available": "1Mi",
@@ -157,7 +159,7 @@ fn names(run: &Path) -> String {
     )
 }
 
-/// How containerd reaches a registry; it reads this anew for every pull.
+/// Returns containerd's configuration for a registry, which it reads for every pull.
 pub fn registry_hosts(endpoint: &str, ca: Option<&Path>) -> String {
     let mut hosts = format!("server = \"{endpoint}\"\n\n[host.\"{endpoint}\"]\n");
     hosts.push_str("capabilities = [\"pull\", \"resolve\"]\n");
@@ -167,7 +169,7 @@ pub fn registry_hosts(endpoint: &str, ca: Option<&Path>) -> String {
     hosts
 }
 
-/// The private registry as images name it.
+/// Returns the host of the private registry, as image references contain it.
 #[must_use]
 pub fn private_registry() -> String {
     format!("{NODE}:{PRIVATE_REGISTRY_PORT}")

@@ -1,12 +1,12 @@
-//! Long-lived processes: started to outlive us, known again later, and ended by identity.
+//! Long-lived processes, which outlive the program that starts them and are recognised later.
 //!
-//! A pid alone says nothing once its process is gone, because the kernel hands numbers out again.
-//! A record therefore holds the start time as well, and signals go through a pidfd that was
-//! opened before the comparison: whatever happens in between, no stranger is hit.
+//! A pid alone does not identify a process, because the kernel reuses pids. A record therefore also
+//! holds the start time, and signals go through a pidfd that is opened before the comparison, so
+//! that no other process can be hit.
 //!
-//! Every process also carries a mark in its environment. Its descendants inherit it, so what a
-//! crash left unrecorded (a shim of containerd, a process whose record was never written) is
-//! found too.
+//! Every process also has a mark in its environment, which its descendants inherit. It identifies
+//! processes without a record after a crash, such as a containerd shim or a process whose record
+//! was not written.
 
 use std::{
     fs::{self, File},
@@ -26,46 +26,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout;
 
-/// The variable that marks our processes; its value is the run directory they belong to.
+/// Environment variable that marks processes of a test bed; its value is the run directory.
 const MARK: &str = "KRM_TESTBED_RUN";
 
-/// How long a process may take to end when asked before it is made to.
+/// Time limit for a process to end after SIGTERM, before SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the kernel may take to remove a process that was killed.
+/// Time limit for the kernel to remove a killed process.
 const REAPING: Duration = Duration::from_secs(10);
 
-/// What is written down about a process so that it can be told from a later one of its number.
+/// The record that distinguishes a process from a later one with the same pid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     pid: i32,
-    /// In clock ticks since boot.
+    /// Start time in clock ticks since boot.
     start_time: u64,
     boot: String,
 }
 
-/// A process that is alive, held so that its number cannot come to mean another.
+/// A live process, held by a pidfd so that its pid cannot refer to another process.
 #[derive(Debug)]
 pub struct Process {
     pid: Pid,
     handle: OwnedFd,
 }
 
-/// A program to keep running, and the file that remembers its process.
+/// A program to keep running, and the record of its process.
 #[derive(Debug)]
 pub struct Daemon<'a> {
-    /// Also the name of the record.
+    /// Name of the program and of its record.
     pub name: &'a str,
-    /// The run directory: the value of the mark, and the home of the record.
+    /// Run directory: the value of the mark and the directory of the record.
     pub run: &'a Path,
-    /// Where its output goes; kept across restarts.
+    /// Log file for the program's output, kept across restarts.
     pub log: PathBuf,
 }
 
 // === impl Daemon ===
 
 impl Daemon<'_> {
-    /// The process, if the one that was recorded still runs.
+    /// Returns the recorded process if it still runs.
     pub fn process(&self) -> Result<Option<Process>> {
         let record = match fs::read(self.record()) {
             Ok(record) => record,
@@ -78,7 +78,7 @@ impl Daemon<'_> {
         Ok(Process::open(identity.pid)?.filter(|_| Identity::of(identity.pid) == Some(identity)))
     }
 
-    /// Starts the program unless it runs. True if it was started.
+    /// Starts the program unless it runs; returns whether it was started.
     pub fn ensure(&self, search_path: &str, program: &Path, arguments: &[String]) -> Result<bool> {
         if self.process()?.is_some() {
             return Ok(false);
@@ -88,7 +88,7 @@ impl Daemon<'_> {
             .append(true)
             .open(&self.log)
             .with_context(|| format!("cannot open {}", self.log.display()))?;
-        // setsid(1) becomes the program without a fork, so the child's pid is the program's.
+        // setsid(1) executes the program without a fork, so the child's pid is the program's.
         let child = Command::new("setsid")
             .arg(program)
             .args(arguments)
@@ -103,11 +103,11 @@ impl Daemon<'_> {
             .spawn()
             .with_context(|| format!("cannot start {}", self.name))?;
         let pid = i32::try_from(child.id()).context("a pid is a positive i32")?;
-        // Gone already: whoever waits for it to be ready finds out and quotes the log.
+        // If the process has already ended, the readiness check reports it with the log.
         if let Some(identity) = Identity::of(pid) {
             layout::write(&self.record(), serde_json::to_vec(&identity)?)?;
         }
-        // A daemon that ends while we live must not linger as a zombie that looks alive.
+        // Reaps a daemon that ends during this program, because a zombie would look alive.
         std::thread::spawn(move || {
             let mut child = child;
             child.wait()
@@ -115,7 +115,7 @@ impl Daemon<'_> {
         Ok(true)
     }
 
-    /// Asks the process to end, and makes it.
+    /// Stops the process with SIGTERM, then with SIGKILL.
     pub fn stop(&self) -> Result<()> {
         if let Some(process) = self.process()? {
             process.end(PATIENCE)?;
@@ -123,7 +123,7 @@ impl Daemon<'_> {
         self.forget()
     }
 
-    /// Ends the process without a word, as a crash would.
+    /// Kills the process, like a crash.
     pub fn kill(&self) -> Result<()> {
         if let Some(process) = self.process()? {
             process.kill()?;
@@ -131,7 +131,7 @@ impl Daemon<'_> {
         self.forget()
     }
 
-    /// The end of what it printed, for a message about its failure.
+    /// Returns the end of the log, for a message about a failure.
     #[must_use]
     pub fn last_words(&self) -> String {
         tail(&self.log).unwrap_or_default()
@@ -152,7 +152,7 @@ impl Daemon<'_> {
 // === impl Process ===
 
 impl Process {
-    /// Takes hold of a process by its number.
+    /// Opens a process by its pid; returns `None` if there is none.
     pub fn open(pid: i32) -> Result<Option<Self>> {
         let Some(pid) = Pid::from_raw(pid) else {
             return Ok(None);
@@ -164,20 +164,20 @@ impl Process {
         }
     }
 
-    /// Its number.
+    /// Returns the pid.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// What the kernel calls its program; none if it is gone.
+    /// Returns the kernel's name for the program, or `None` if the process is gone.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         let name = fs::read_to_string(format!("/proc/{}/comm", self.pid())).ok()?;
         Some(name.trim_end().to_owned())
     }
 
-    /// Sends a signal. A process that is gone by now is no error.
+    /// Sends a signal; a process that is gone is not an error.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         match pidfd_send_signal(&self.handle, signal) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
@@ -185,7 +185,7 @@ impl Process {
         }
     }
 
-    /// Asks it to end, then insists.
+    /// Sends SIGTERM, then SIGKILL after `patience`.
     pub fn end(&self, patience: Duration) -> Result<()> {
         self.signal(Signal::TERM)?;
         if self.gone_within(patience)? {
@@ -194,7 +194,7 @@ impl Process {
         self.kill()
     }
 
-    /// Ends it at once and waits until it is gone.
+    /// Kills the process and waits until it is gone.
     pub fn kill(&self) -> Result<()> {
         self.signal(Signal::KILL)?;
         if !self.gone_within(REAPING)? {
@@ -216,7 +216,7 @@ impl Process {
     }
 }
 
-/// Every process that carries the mark of this run directory.
+/// Returns every process with the mark of this run directory.
 pub fn marked(run: &Path) -> Result<Vec<Process>> {
     let mark = format!("{MARK}={}", run.display()).into_bytes();
     let mut found = Vec::new();
@@ -225,7 +225,7 @@ pub fn marked(run: &Path) -> Result<Vec<Process>> {
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // Held before it is looked at, so that what was looked at is what gets signalled.
+        // Opened before the check, so that the checked process is the one that is signalled.
         let Some(process) = Process::open(pid)? else {
             continue;
         };
@@ -243,7 +243,7 @@ pub fn marked(run: &Path) -> Result<Vec<Process>> {
 // === impl Identity ===
 
 impl Identity {
-    /// None for a process that is gone or a zombie.
+    /// Returns the identity of a process, or `None` if it is gone or a zombie.
     fn of(pid: i32) -> Option<Self> {
         let fields = status_fields(pid)?;
         if matches!(fields.first()?.as_str(), "Z" | "X") {
@@ -257,20 +257,21 @@ impl Identity {
     }
 }
 
-/// Whether the process has ended and its parent has not asked how.
+/// Returns whether the process has ended and its parent has not reaped it.
 pub fn is_zombie(pid: i32) -> bool {
     status_fields(pid).is_some_and(|fields| fields.first().is_some_and(|state| state == "Z"))
 }
 
-/// The fields of `/proc/PID/stat` from the state on: before it stands the program's name in
-/// parentheses, which may hold anything.
+/// Returns the fields of `/proc/PID/stat` from the state on.
+///
+/// The program's name before it is in parentheses and may contain any character.
 fn status_fields(pid: i32) -> Option<Vec<String>> {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields = status.get(status.rfind(')')? + 1..)?.split_whitespace();
     Some(fields.map(str::to_owned).collect())
 }
 
-/// Tells one boot of the machine from the next.
+/// Returns the id of the current boot of the machine.
 pub fn boot_id() -> Result<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(id.trim().to_owned())
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_started_process_is_known_again_and_ends_when_stopped() {
+    fn recognises_a_started_process_and_stops_it() {
         let run = tempfile::tempdir().unwrap();
         let daemon = daemon("sleeper", run.path());
         sleep(&daemon);
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_whose_number_means_another_process_is_not_believed() {
+    fn ignores_a_record_whose_pid_belongs_to_another_process() {
         let run = tempfile::tempdir().unwrap();
         let daemon = daemon("reused", run.path());
         let own = i32::try_from(std::process::id()).unwrap();
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_without_a_record_is_found_by_its_mark() {
+    fn finds_a_process_without_a_record_by_its_mark() {
         let run = tempfile::tempdir().unwrap();
         let daemon = daemon("unrecorded", run.path());
         sleep(&daemon);

@@ -1,7 +1,7 @@
-//! Things that go wrong in a cluster, on demand.
+//! Faults of a cluster, for tests.
 //!
-//! Each fault lasts as long as the value it returns: dropping that heals it, also when a test
-//! panics. What cannot be healed says so on standard error, since a drop has no other way.
+//! Each fault lasts until the returned value is dropped, also if a test panics. An error while
+//! healing is printed to standard error, because a drop cannot return it.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ mod slow_registry;
 
 pub use slow_registry::{Pace, SlowRegistry};
 
-/// A fault that heals when it is dropped.
+/// A fault that is healed when this value is dropped.
 #[must_use = "a fault heals as soon as it is dropped"]
 pub struct Fault<'a> {
     what: String,
     heal: Option<Box<dyn FnOnce() -> Result<()> + Send + 'a>>,
 }
 
-/// How long processes may take to stop or a component to come back.
+/// Time limit for processes to stop.
 const LIMIT: Duration = Duration::from_secs(30);
 
 // === impl Fault ===
@@ -36,7 +36,7 @@ impl<'a> Fault<'a> {
         }
     }
 
-    /// Heals it now, and says whether that worked.
+    /// Heals the fault now.
     pub fn heal(mut self) -> Result<()> {
         self.heal.take().map_or(Ok(()), |heal| heal())
     }
@@ -51,21 +51,21 @@ impl Drop for Fault<'_> {
 }
 
 impl Testbed {
-    /// The API server is gone: connections break, and new ones are refused.
+    /// Kills the API server: connections break, and new ones are refused.
     pub fn without_api_server(&self) -> Result<Fault<'_>> {
         self.kill(Component::ApiServer)?;
         let name = Component::ApiServer.name();
         Ok(Fault::new(name, || self.start_api_server()))
     }
 
-    /// The kubelet is gone: containers go on, but nothing starts, ends or is reported.
+    /// Kills the kubelet: containers run on, but nothing is started, stopped or reported.
     pub fn without_kubelet(&self) -> Result<Fault<'_>> {
         self.kill(Component::Kubelet)?;
         let name = Component::Kubelet.name();
         Ok(Fault::new(name, || self.start(Component::Kubelet)))
     }
 
-    /// A component hangs: it holds its connections and answers nothing.
+    /// Stops a component's process: it keeps its connections but does not answer.
     pub fn with_hanging(&self, component: Component) -> Result<Fault<'_>> {
         let pid = self.pid(component)?;
         let process = pid.map(Process::open).transpose()?.flatten();
@@ -76,14 +76,15 @@ impl Testbed {
         }))
     }
 
-    /// Every process of a container stands still. The id is that of the pod's status, with or
-    /// without `containerd://` before it.
+    /// Stops every process of a container.
+    ///
+    /// `id` is that of the pod's status, with or without the prefix `containerd://`.
     pub fn with_paused_container(&self, id: &str) -> Result<Fault<'_>> {
         let id = id.strip_prefix("containerd://").unwrap_or(id).to_owned();
         if cgroups::processes(Some(&id))?.is_empty() {
             bail!("no process runs in container {id}");
         }
-        // Again until nothing new appears: a process may fork while its siblings are stopped.
+        // Repeated until no process is new, because one may fork while its siblings are stopped.
         let mut stopped = Vec::new();
         wait_until("a standing container", LIMIT, || {
             let processes = cgroups::processes(Some(&id))?;
@@ -102,8 +103,10 @@ impl Testbed {
         }))
     }
 
-    /// Kills every process of a container that has this name, as `kill -9` does. True if there was
-    /// one. Nothing heals it: what comes next is the kubelet's business.
+    /// Kills every process with this name in a container with SIGKILL; returns whether there was
+    /// one.
+    ///
+    /// This fault is not healed; the kubelet handles the consequences.
     pub fn kill_in_container(&self, id: &str, program: &str) -> Result<bool> {
         let found = programs(id, program)?;
         for process in &found {
@@ -112,21 +115,22 @@ impl Testbed {
         Ok(!found.is_empty())
     }
 
-    /// Whether a program of this name runs in a container.
+    /// Returns whether a program with this name runs in a container.
     pub fn runs_in_container(&self, id: &str, program: &str) -> Result<bool> {
         Ok(!programs(id, program)?.is_empty())
     }
 
-    /// A pod neither receives nor sends anything; packets vanish, nothing is refused. The
-    /// container is any of the pod's: they share the network.
+    /// Drops all packets to and from a pod; nothing is refused.
+    ///
+    /// `container` is any container of the pod, because they share the network.
     pub fn with_cut_network(&self, container: &str) -> Result<Fault<'_>> {
         let id = container.strip_prefix("containerd://").unwrap_or(container);
         let processes = cgroups::processes(Some(id))?;
         let process = processes
             .first()
             .with_context(|| format!("no process in container {id}"))?;
-        // The namespace stays reachable through this path as long as the process is held; rules
-        // in it vanish with the pod, so there is nothing to clean up on the machine.
+        // The namespace stays reachable through this path as long as the process is held. The rules
+        // in it disappear with the pod, so there is nothing to clean up on the machine.
         let namespace = format!("--net=/proc/{}/ns/net", process.pid());
         let change = |action: &'static str, namespace: &str| -> Result<()> {
             for chain in ["INPUT", "OUTPUT"] {
@@ -152,7 +156,7 @@ impl Testbed {
         ))
     }
 
-    /// The private registry knows its user by another password: the one everybody has expired.
+    /// Changes the private registry's password, so that the configured one is no longer valid.
     pub fn with_expired_registry_password(&self) -> Result<Fault<'_>> {
         let user = &self.settings.registry_user;
         registries::set_password(&self.layout, user, &settings::random_word()?)?;
@@ -161,7 +165,7 @@ impl Testbed {
         }))
     }
 
-    /// Nodes find the open registry by this name as well.
+    /// Makes the open registry available to nodes under another name.
     pub fn with_registry_named(&self, host: &str) -> Result<Fault<'static>> {
         let directory = self.layout.in_run("registries").join(host);
         if directory.exists() {
@@ -174,7 +178,7 @@ impl Testbed {
         }))
     }
 
-    /// A second way to the open registry, through which everything takes its time.
+    /// Starts a slow proxy to the open registry.
     pub fn slow_registry(&self, pace: Pace) -> Result<SlowRegistry<'_>> {
         SlowRegistry::start(self, pace)
     }

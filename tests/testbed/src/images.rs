@@ -1,8 +1,8 @@
 //! The images of the tests, built from `tests/images` and pushed to the registries.
 //!
-//! Everything is made of what this machine has: programs built here, busybox and Python from
-//! Debian's packages. Building again what has not changed gives the same digests, and pushing
-//! those is a question and an answer.
+//! They contain only programs from this machine: built here, or busybox and Python from Debian's
+//! packages. Unchanged sources give the same digests, and pushing these again costs one request
+//! each.
 
 use std::{
     collections::BTreeMap,
@@ -20,22 +20,22 @@ mod python;
 
 use crate::{Testbed, layout, progress, push::Target};
 
-/// The tag of every function image.
+/// Tag of every function image.
 const TAG: &str = "v1";
 
-/// More tags of `functions/count`, as catalogs have them beside each other.
+/// Additional tags of `functions/count`, like those in catalogs.
 const MORE_TAGS: [&str; 3] = ["latest", "v1.0", "v1.0.0"];
 
-/// The tag of what a developer deploys: as `deploy/overlays/dev` names it.
+/// Tag of the images that a developer deploys, as in `deploy/overlays/dev`.
 const DEVELOPMENT_TAG: &str = "dev";
 
-/// What every tag of the open registry means, in the run directory.
+/// File in the run directory with the digest of every image in the open registry.
 const PINNED: &str = "images.json";
 
-/// An architecture that no test runs on.
+/// Architecture that no test runs on.
 const ELSEWHERE: &str = "s390x";
 
-/// Pushes the image that holds a pod's namespaces; no pod starts without it.
+/// Pushes the pause image, which holds a pod's namespaces; no pod starts without it.
 pub(crate) fn push_pause(bed: &Testbed) -> Result<()> {
     let program = programs::pause(&bed.layout.image_parts())?;
     let tree = Tree::new().file("pause", 0o755, program)?;
@@ -43,8 +43,10 @@ pub(crate) fn push_pause(bed: &Testbed) -> Result<()> {
     Ok(())
 }
 
-/// Builds every image and pushes it: all to the open registry, the first functions to the private
-/// one as well. Writes down what the tags of the open registry mean now.
+/// Builds all images and pushes them to the open registry, and some functions also to the private
+/// one.
+///
+/// Writes the digests of the open registry's images to `images.json` in the run directory.
 pub fn push_images(bed: &Testbed) -> Result<()> {
     let parts = bed.layout.image_parts();
     layout::make_dir(&parts)?;
@@ -121,8 +123,9 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     Ok(())
 }
 
-/// What was pushed under a name of the open registry, pinned to its digest: a node that has an
-/// earlier image of that tag must not run it.
+/// Returns an image of the open registry, pinned to the digest that was pushed last.
+///
+/// Without the digest a node could run an earlier image of the same tag.
 pub(crate) fn pinned(bed: &Testbed, name: &str) -> Result<String> {
     let find = || {
         let text = fs::read(bed.layout.in_run(PINNED))?;
@@ -134,7 +137,7 @@ pub(crate) fn pinned(bed: &Testbed, name: &str) -> Result<String> {
         .remedy("push the images: cargo run -p testbed -- images")
 }
 
-/// For several platforms, the wrong one first: who takes the first gets what cannot run.
+/// Makes an index of two platforms with the wrong one first, which cannot run on this machine.
 fn count() -> Result<Index> {
     let script = fs::read(sources().join("count/function.sh"))?;
     let here = image(
@@ -147,8 +150,8 @@ fn count() -> Result<Index> {
     Ok(Index::new(Flavour::default(), images, &BTreeMap::new())?)
 }
 
-/// A function that passes its input on, and says what it is given besides, and what it can see of
-/// the wrapper's.
+/// Makes a function that returns its input and logs its environment and what it can read of the
+/// wrapper.
 fn environment() -> Result<Image> {
     let look = "cat /proc/self/environ >&2; \
                 busybox ls /var/run/secrets/kubernetes.io >&2; \
@@ -158,7 +161,7 @@ fn environment() -> Result<Image> {
     image(&programs::busybox()?, &["/bin/sh", "-c", look])
 }
 
-/// Functions that no runner can make work, and that must not make the runner fail.
+/// Makes functions that always fail and must not make the runner fail.
 fn bad() -> Result<Vec<(&'static str, Image)>> {
     let busybox = programs::busybox()?;
     Ok(vec![
@@ -170,7 +173,7 @@ fn bad() -> Result<Vec<(&'static str, Image)>> {
         ("bad/no-entrypoint", image(&busybox, &[])?),
         ("bad/sleep", image(&busybox, &["/bin/sleep", "86400"])?),
         (
-            // Twenty KiB of standard error, and then it fails.
+            // Writes 20 KiB to standard error, then fails.
             "bad/verbose",
             image(
                 &busybox,
@@ -186,7 +189,7 @@ fn bad() -> Result<Vec<(&'static str, Image)>> {
     ])
 }
 
-/// A function that refuses its input with a result and an empty standard error.
+/// Makes a function that rejects its input with a result and an empty standard error.
 fn validator() -> Result<Image> {
     let output = "\
 apiVersion: config.kubernetes.io/v1
@@ -203,9 +206,10 @@ results:
     image(&tree, &["/bin/sh", "-c", script])
 }
 
-/// An image of the wrapper that cannot be used as an image volume: its directory is an absolute link,
-/// which leads to nothing in a container that mounts the image. A container of the image itself
-/// finds the wrapper there.
+/// Makes an image of the wrapper that does not work as an image volume.
+///
+/// Its directory is an absolute symbolic link, which is broken in a container that mounts the
+/// image. In a container of the image itself the link works.
 fn linked_wrapper() -> Result<Image> {
     const DIRECTORY: &str = "opt/wrapper-server";
     let output = cargo()
@@ -225,7 +229,7 @@ fn linked_wrapper() -> Result<Image> {
     image(&tree, &["/home/nonroot/wrapper-server/wrapper-server"])
 }
 
-/// A function whose image names a user other than root, by number.
+/// Makes a function whose image has a numeric user other than root.
 fn unprivileged() -> Result<Image> {
     let config = Config {
         user: "10001".to_owned(),

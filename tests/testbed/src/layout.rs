@@ -1,7 +1,7 @@
-//! Where everything lives: one directory under the user's cache directory.
+//! The directories of a test bed, all below the user's cache directory.
 //!
-//! `programs/` outlives the test bed and is keyed by versions; `run/` is the test bed, and
-//! removing it is the last step of taking the test bed down.
+//! `programs/` outlives the test bed and is keyed by versions. `run/` belongs to the running test
+//! bed; removing it is the last step of `down`.
 
 use std::{
     env, fs,
@@ -19,7 +19,7 @@ pub struct Layout {
 // === impl Layout ===
 
 impl Layout {
-    /// The test bed of this user: `$XDG_CACHE_HOME` or `~/.cache`, as everywhere.
+    /// Returns the layout of this user's test bed, below `$XDG_CACHE_HOME` or `~/.cache`.
     pub fn of_user() -> Result<Self> {
         let cache = env::var_os("XDG_CACHE_HOME")
             .map(PathBuf::from)
@@ -33,50 +33,51 @@ impl Layout {
         Self { root }
     }
 
-    /// Built programs; kept from one test bed to the next.
+    /// Returns the directory of built programs, which is kept between test beds.
     #[must_use]
     pub fn programs(&self) -> PathBuf {
         self.root.join("programs")
     }
 
-    /// Parts of function images that take long to make; kept like the programs.
+    /// Returns the directory for parts of images that take long to make, also kept between test
+    /// beds.
     #[must_use]
     pub fn image_parts(&self) -> PathBuf {
         self.root.join("images")
     }
 
-    /// Everything of a test bed that is up.
+    /// Returns the directory of the running test bed.
     #[must_use]
     pub fn run(&self) -> PathBuf {
         self.root.join("run")
     }
 
-    /// A file or directory of a test bed that is up.
+    /// Returns the path of a file or directory of the running test bed.
     #[must_use]
     pub fn in_run(&self, name: &str) -> PathBuf {
         self.run().join(name)
     }
 
-    /// What a component printed.
+    /// Returns the path of a component's log.
     #[must_use]
     pub fn log(&self, component: &str) -> PathBuf {
         self.run().join("logs").join(format!("{component}.log"))
     }
 
-    /// The lock that makes `up` and `down` wait for each other.
+    /// Returns the lock file by which `up` and `down` wait for each other.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.root.join("lock")
     }
 
-    /// The lock by which tests that disturb the cluster keep others away.
+    /// Returns the lock file by which tests that disturb the cluster exclude others.
     #[must_use]
     pub fn tests_lock(&self) -> PathBuf {
         self.root.join("tests.lock")
     }
 }
 
-/// Replaces a file in one step, so that a reader or a crash never meets half of it.
+/// Replaces a file in one step, so that no reader and no crash leaves a partial file.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
     let fresh = path.with_added_extension("new");
     fs::write(&fresh, contents)
@@ -84,7 +85,7 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Makes a directory and its parents.
+/// Creates a directory and its parents.
 pub fn make_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
 }

@@ -1,12 +1,12 @@
 //! A real Kubernetes on one machine, for tests: etcd, API server, controllers, scheduler, kubelet,
 //! containerd, kube-proxy, DNS and two registries, without any image from elsewhere.
 //!
-//! `testbed up` and `testbed down` are the two calls people make; [`Testbed`] is the same for
-//! tests, and [`faults`] breaks what runs in ways that heal. Nothing here knows the runner: a
-//! test decides what it runs on the cluster.
+//! `testbed up` and `testbed down` are the commands for people; [`Testbed`] is the interface for
+//! tests, and [`faults`] breaks components in ways that can be healed. This crate does not depend
+//! on the runner: a test decides what runs on the cluster.
 //!
-//! It is crash-only. `up` starts what is missing, whatever ended it; `down` kills and removes,
-//! and is therefore the same after a clean day and after a crash.
+//! The test bed is crash-only. `up` starts every component that does not run, whatever ended it;
+//! `down` kills and removes everything, and therefore works the same after a crash.
 
 use std::time::{Duration, Instant};
 
@@ -37,12 +37,16 @@ pub use programs::Programs;
 pub use push::Target;
 pub use registries::PrivateRegistry;
 
-/// Tells the person at the terminal what happens now.
+/// Prints progress to the terminal.
 fn progress(message: &str) {
     eprintln!("testbed: {message}");
 }
 
-/// Asks until the answer is yes or the limit has passed.
+/// Waits until a condition is true.
+///
+/// # Errors
+///
+/// If the condition fails or is not true within the limit.
 pub fn wait_until(
     what: &str,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! `testbed`: brings a real Kubernetes up on this machine for the tests, and takes it down again.
+//! `testbed`: starts a real Kubernetes on this machine for the tests, and stops it.
 
 use std::{
     os::unix::process::CommandExt,

@@ -1,5 +1,6 @@
-//! What the test bed adds to the machine's network, and takes away again: two addresses on `lo`,
-//! a bridge with a route, and chains of iptables.
+//! The test bed's changes to the machine's network, and their removal.
+//!
+//! These are two addresses on `lo`, a bridge with a route, and iptables chains.
 
 use std::{
     fs,
@@ -15,16 +16,16 @@ use crate::{
     progress,
 };
 
-/// Kube-proxy and the kubelet call their chains so.
+/// Prefix of the chains of kube-proxy and the kubelet.
 const KUBERNETES_CHAINS: &str = "KUBE-";
-/// Our own chain.
+/// Name of the test bed's own chain.
 const OWN_CHAIN: &str = "KRM-TESTBED";
 
 const TABLES: [&str; 4] = ["filter", "mangle", "nat", "raw"];
 const FAMILIES: [&str; 2] = ["iptables", "ip6tables"];
 
-/// Adds the addresses, the bridge, the route of the services and our chain, as far as they are
-/// not there.
+/// Adds the addresses, the bridge, the route of the services and the test bed's chain, unless they
+/// exist.
 pub fn raise() -> Result<()> {
     let present = run("ip", &["-oneline", "address", "show", "dev", "lo"])?;
     for address in [NODE, DNS] {
@@ -39,8 +40,8 @@ pub fn raise() -> Result<()> {
         run("ip", &["link", "add", "name", BRIDGE, "type", "bridge"])?;
     }
     run("ip", &["link", "set", BRIDGE, "up"])?;
-    // An address is only translated once there is a way to it, and the machine may have no other.
-    // Not on `lo`: refusals are not delivered there, and callers would hang.
+    // The kernel translates an address only if there is a route to it, and the machine may have no
+    // other. Not on `lo`: rejections are not delivered there, and callers would hang.
     run(
         "ip",
         &["route", "replace", SERVICES, "dev", BRIDGE, "src", NODE],
@@ -51,11 +52,11 @@ pub fn raise() -> Result<()> {
     Ok(())
 }
 
-/// Keeps our addresses on this machine, and lets pods talk where the machine forwards nothing.
+/// Returns rules that keep the test bed's addresses on this machine and allow traffic between pods.
 ///
-/// A service that kube-proxy does not know yet is not translated, and its address would be asked
-/// for elsewhere, where somebody may well answer. It is refused instead, as kube-proxy refuses a
-/// service without endpoints.
+/// The latter is needed on machines that do not forward. The address of a service that kube-proxy
+/// has not yet configured is not translated; packets to it would leave the machine, and another
+/// host could answer. They are rejected instead, as kube-proxy rejects a service without endpoints.
 fn own_rules() -> String {
     let rules = [
         format!("-d {SERVICES} -j REJECT"),
@@ -76,8 +77,9 @@ fn own_rules() -> String {
     text
 }
 
-/// Fails where another Kubernetes has rules on this machine: ours would mix with them, and
-/// could not be told from them when it is time to remove them.
+/// Fails if another Kubernetes has rules on this machine.
+///
+/// The test bed's rules would mix with them and could not be told apart when they are removed.
 pub fn refuse_strangers() -> Result<()> {
     for table in TABLES {
         if saved("iptables", table)?.contains(&format!("\n:{KUBERNETES_CHAINS}")) {
@@ -94,7 +96,7 @@ pub fn refuse_strangers() -> Result<()> {
     Ok(())
 }
 
-/// Removes everything `raise`, kube-proxy, the kubelet and the pods added.
+/// Removes everything that `raise`, kube-proxy, the kubelet and the pods added.
 pub fn lower() -> Result<()> {
     for family in FAMILIES {
         for table in TABLES {
@@ -103,8 +105,8 @@ pub fn lower() -> Result<()> {
             }
         }
     }
-    // A pod's end of the cable is gone with its namespace; the kernel removes ours in its own
-    // time, and this does it now.
+    // A pod's end of the virtual cable is gone with its namespace. The kernel removes the other end
+    // later; this removes it now.
     let cables = format!("/sys/class/net/{BRIDGE}/brif");
     for cable in fs::read_dir(cables).into_iter().flatten().flatten() {
         let name = cable.file_name();
@@ -125,7 +127,7 @@ pub fn lower() -> Result<()> {
     Ok(())
 }
 
-/// The input of `iptables-restore --noflush` that removes our chains and every jump to them.
+/// Returns the input of `iptables-restore --noflush` that removes the chains and all jumps to them.
 fn removal(table: &str, saved: &str) -> Option<String> {
     let ours = |chain: &str| chain.starts_with(KUBERNETES_CHAINS) || chain == OWN_CHAIN;
     let chains: Vec<&str> = saved
@@ -150,7 +152,7 @@ fn removal(table: &str, saved: &str) -> Option<String> {
             rules.push('\n');
         }
     }
-    // Emptied first, all of them: a chain that another one jumps to cannot be removed.
+    // All chains are emptied first, because a chain that another one jumps to cannot be removed.
     for chain in &chains {
         rules.push_str(&format!("-F {chain}\n"));
     }
@@ -161,7 +163,7 @@ fn removal(table: &str, saved: &str) -> Option<String> {
     Some(rules)
 }
 
-/// A table's rules; nothing where the kernel has no such table.
+/// Returns the rules of a table, or an empty string if the kernel has no such table.
 fn saved(family: &str, table: &str) -> Result<String> {
     let output = Command::new(format!("{family}-save"))
         .args(["-t", table])
@@ -188,7 +190,7 @@ fn restore(family: &str, rules: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs a short command and returns what it printed.
+/// Runs a short command and returns its output.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program)
         .args(arguments)
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_chains_and_jumps_to_them_are_removed() {
+    fn removes_only_own_chains_and_jumps_to_them() {
         let saved = "\
 *nat
 :PREROUTING ACCEPT [0:0]
@@ -232,7 +234,7 @@ COMMIT
     }
 
     #[test]
-    fn a_table_without_our_chains_is_left_alone() {
+    fn keeps_a_table_without_own_chains() {
         assert_eq!(
             removal("nat", "*nat\n:DOCKER - [0:0]\n-A INPUT -j DOCKER\nCOMMIT\n"),
             None

@@ -1,8 +1,8 @@
-//! What Debian does not have, or has too old: Kubernetes, CoreDNS and containerd, built from the
-//! Go modules beside this crate.
+//! Kubernetes, CoreDNS and containerd, built from the Go modules beside this crate because Debian's
+//! are missing or too old.
 //!
-//! A program's directory is named after everything that decides its contents, so a change of
-//! version builds anew beside the old one, and an unchanged one costs nothing.
+//! The name of a program's directory contains everything that affects the build: a new version is
+//! built beside the old one, and an unchanged one is not built again.
 
 use std::{
     collections::hash_map::DefaultHasher,
@@ -20,12 +20,12 @@ use crate::{
     progress,
 };
 
-/// A Go module of ours and the programs it makes.
+/// A Go module of this crate and the programs that it builds.
 struct Module {
     name: &'static str,
-    /// The module whose version a person would ask for.
+    /// Module whose version is shown.
     versioned_by: &'static str,
-    /// What `go build` is asked for: the module's own main package, or the tools it names.
+    /// Argument of `go build`: the module's own main package, or the tools that it names.
     target: &'static str,
     makes: &'static [&'static str],
     takes: &'static str,
@@ -64,7 +64,7 @@ pub struct Programs {
 // === impl Programs ===
 
 impl Programs {
-    /// Builds what is not built yet.
+    /// Builds the programs that are not built yet.
     pub fn build(layout: &Layout) -> Result<Self> {
         for module in MODULES {
             module.build(layout)?;
@@ -72,7 +72,11 @@ impl Programs {
         Self::built(layout)
     }
 
-    /// The programs, if all of them are built.
+    /// Returns the programs.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is not built.
     pub fn built(layout: &Layout) -> Result<Self> {
         let mut directories = Vec::new();
         for module in MODULES {
@@ -88,7 +92,7 @@ impl Programs {
         Ok(Self { directories })
     }
 
-    /// Where a program is.
+    /// Returns the path of a program.
     pub fn path(&self, program: &str) -> Result<PathBuf> {
         self.directories
             .iter()
@@ -97,7 +101,7 @@ impl Programs {
             .with_context(|| format!("no program called {program} was built"))
     }
 
-    /// The directories, for a `PATH`: containerd looks for its shim there.
+    /// Returns a `PATH` with the directories, because containerd looks for its shim there.
     #[must_use]
     pub fn search_path(&self) -> String {
         let own = self
@@ -119,14 +123,14 @@ impl Module {
             .join(self.name)
     }
 
-    /// Names version, sources and architecture.
+    /// Returns the directory of the module's programs, named by version, sources and architecture.
     fn directory(&self, layout: &Layout) -> Result<PathBuf> {
         let source = self.source();
         let mut sources = DefaultHasher::new();
         for file in ["go.mod", "go.sum", "main.go"] {
             match fs::read(source.join(file)) {
                 Ok(contents) => sources.write(&contents),
-                // A module that only names tools has no program of its own.
+                // A module that only names tools has no main package.
                 Err(_) if file == "main.go" => {}
                 Err(error) => return Err(error).context(source.join(file).display().to_string()),
             }
@@ -170,14 +174,14 @@ impl Module {
         let started = Instant::now();
         let fresh = directory.with_added_extension("new");
         layout::make_dir(&fresh)?;
-        // With a slash at its end, the path is taken for a directory.
+        // A path with a slash at its end is a directory for `go build`.
         go_build(&self.source(), &fresh.join(""), self.target)?;
         for program in self.makes {
             if !fresh.join(program).is_file() {
                 bail!("building {} did not make {program}", self.name);
             }
         }
-        // The directory's existence says "complete", so it appears only now.
+        // The directory's existence means that it is complete, so it appears only now.
         fs::rename(&fresh, &directory).context("cannot keep what was built")?;
         progress(&format!(
             "built {} in {} s",

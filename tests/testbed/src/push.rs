@@ -1,4 +1,4 @@
-//! Pushes images to the registries, with the client that the project has for registries.
+//! Pushes images to the registries with the project's own registry client.
 
 use anyhow::{Context, Result};
 use runner_core::{Digest, ImageReference};
@@ -8,8 +8,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::registries::PrivateRegistry;
 
-/// A registry as the one who pushes sees it. Not for use inside an asynchronous runtime: it has
-/// one of its own.
+/// A registry to push to.
+///
+/// It has its own asynchronous runtime and must not be used inside another one.
 pub struct Target {
     registry: Registry,
     host: String,
@@ -19,12 +20,12 @@ pub struct Target {
 // === impl Target ===
 
 impl Target {
-    /// A registry on loopback, without TLS and password.
+    /// Opens a registry on loopback without TLS and password.
     pub fn open(host: &str) -> Result<Self> {
         Self::new(host, Options::default())
     }
 
-    /// A registry with a password and its own authority.
+    /// Opens a registry with a password and its own CA.
     pub fn private(registry: &PrivateRegistry) -> Result<Self> {
         let options = Options {
             ca: Some(registry.ca.clone()),
@@ -35,10 +36,10 @@ impl Target {
     }
 
     fn new(host: &str, options: Options) -> Result<Self> {
-        // The one provider there is; an earlier call may have said so already.
+        // All TLS connections use this provider; an earlier call may already have installed it.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        // Its connections belong to the runtime they are made in.
+        // Connections belong to the runtime in which they are made.
         let registry = runtime.block_on(async { Registry::new(options) })?;
         Ok(Self {
             registry,
@@ -59,7 +60,7 @@ impl Target {
         Ok(to.at_digest(digest(image.manifest())?))
     }
 
-    /// Pushes the images of several platforms under one tag; returns the same of the index.
+    /// Pushes the images of several platforms under one tag; returns the same for the index.
     pub fn push_index(&self, repository: &str, tag: &str, index: &Index) -> Result<ImageReference> {
         let to = self.reference(repository, tag)?;
         self.runtime

@@ -12,25 +12,25 @@ use crate::{
     settings::Settings,
 };
 
-/// The docker config with the private registry's login.
+/// File name of the docker config with the private registry's login.
 pub const DOCKER_CONFIG: &str = "docker-config.json";
 
-/// The private registry, with what a client needs to use it.
+/// The private registry, with everything that a client needs to use it.
 #[derive(Clone, Debug)]
 pub struct PrivateRegistry {
-    /// Host and port, as images name it.
+    /// Host and port, as image references contain them.
     pub host: String,
-    /// The certificate authority its certificate comes from.
+    /// Path of the CA certificate that signed the registry's certificate.
     pub ca: PathBuf,
-    /// A user that may pull and push.
+    /// User that may pull and push.
     pub user: String,
-    /// The password of that user until a test changes it.
+    /// Password of that user until a test changes it.
     pub password: String,
-    /// A docker config with that login.
+    /// Path of a docker config with that login.
     pub docker_config: PathBuf,
 }
 
-/// Writes what the registries and containerd's view of them need.
+/// Writes the configuration of the registries, and containerd's configuration for them.
 pub fn write_configuration(layout: &Layout, settings: &Settings) -> Result<()> {
     let config = |name: &str| layout.in_run("config").join(name);
     let certs = layout.in_run("certs");
@@ -87,17 +87,18 @@ pub fn write_configuration(layout: &Layout, settings: &Settings) -> Result<()> {
     )
 }
 
-/// Tells containerd how to reach a registry.
+/// Writes containerd's configuration for a registry.
 pub fn trust(layout: &Layout, host: &str, endpoint: &str, ca: Option<&Path>) -> Result<()> {
     let directory = layout.in_run("registries").join(host);
     layout::make_dir(&directory)?;
     layout::write(&directory.join("hosts.toml"), registry_hosts(endpoint, ca))
 }
 
-/// Makes this the only password of the private registry, from the next request on: the registry
-/// looks at the file's time whenever somebody logs in.
+/// Makes this the only password of the private registry, from the next request on.
+///
+/// The registry checks the file's modification time at every login.
 pub fn set_password(layout: &Layout, user: &str, password: &str) -> Result<()> {
-    // The least cost there is: these passwords protect nothing, and every pull pays for it.
+    // The lowest cost: these passwords protect nothing, and every pull pays for it.
     let hash = bcrypt::hash(password, 4).context("cannot hash a password")?;
     layout::write(
         &layout.in_run("config").join("htpasswd"),

@@ -1,4 +1,4 @@
-//! What programs leave outside the run directory, or mounted inside it.
+//! Removes files outside the run directory and mounts inside it.
 
 use std::{
     ffi::OsString,
@@ -10,15 +10,15 @@ use std::{
 use anyhow::{Context, Result};
 use rustix::mount::{UnmountFlags, unmount};
 
-/// The name of the pods' network; it begins the names of files in the network cache.
+/// Name of the pods' network, a prefix of file names in the network cache.
 pub const NETWORK: &str = "krm-testbed";
 
-/// Where the container network library remembers what it did, whatever it is told.
+/// Cache directory of the CNI library, which cannot be configured.
 const NETWORK_CACHE: &str = "/var/lib/cni/results";
-/// Where the kubelet links the logs of containers, likewise.
+/// Directory in which the kubelet links the logs of containers, which cannot be configured either.
 const CONTAINER_LOGS: &str = "/var/log/containers";
 
-/// Directories that kubelet, containerd and the network library insist on.
+/// Directories that kubelet, containerd and the CNI library always use.
 pub const FOREIGN_DIRECTORIES: [&str; 5] = [
     "/run/containerd",
     "/usr/libexec/kubernetes",
@@ -27,9 +27,11 @@ pub const FOREIGN_DIRECTORIES: [&str; 5] = [
     CONTAINER_LOGS,
 ];
 
-/// Removes all of it. To be called when every process is gone, before the run directory goes.
+/// Removes all files and mounts.
+///
+/// Must be called after the end of every process and before the run directory is removed.
 pub fn clear(run: &Path) -> Result<()> {
-    // Their addresses are written in the run directory, so this comes first.
+    // First, because the addresses of the sockets are in the run directory.
     for socket in shim_sockets(run) {
         let _ = fs::remove_file(socket);
     }
@@ -48,7 +50,7 @@ pub fn clear(run: &Path) -> Result<()> {
             let _ = fs::remove_file(entry);
         }
     }
-    // The last mounted first: it may lie upon an earlier one.
+    // In reverse order, because a mount may lie on top of an earlier one.
     for mount in mounts_below(run)?.iter().rev() {
         unmount(mount, UnmountFlags::DETACH)
             .with_context(|| format!("cannot unmount {}", mount.display()))?;
@@ -56,7 +58,7 @@ pub fn clear(run: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Mount points below a directory, in the order in which they were mounted.
+/// Returns the mount points below a directory, in the order in which they were mounted.
 pub fn mounts_below(directory: &Path) -> Result<Vec<PathBuf>> {
     let table = fs::read("/proc/self/mountinfo")?;
     Ok(table
@@ -67,7 +69,7 @@ pub fn mounts_below(directory: &Path) -> Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// The sockets of containerd's shims: always under /run/containerd, by their hash alone.
+/// Returns the sockets of containerd's shims, which are always in /run/containerd, named by a hash.
 fn shim_sockets(run: &Path) -> Vec<PathBuf> {
     let tasks = run.join("containerd-state/io.containerd.runtime.v2.task/k8s.io");
     entries(&tasks)
@@ -87,7 +89,8 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     listing.map(|entry| entry.path()).collect()
 }
 
-/// The kernel writes spaces and their like as a backslash and three octal digits.
+/// Decodes a path; the kernel writes spaces and similar bytes as a backslash and three octal
+/// digits.
 fn unescape(field: &[u8]) -> PathBuf {
     let mut plain = Vec::new();
     let mut rest = field;
@@ -114,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escaped_mount_points_are_read_as_they_are() {
+    fn decodes_escaped_mount_points() {
         assert_eq!(unescape(br"/a\040b/c\134d"), PathBuf::from(r"/a b/c\d"));
         assert_eq!(unescape(b"/plain123"), PathBuf::from("/plain123"));
     }

@@ -1,4 +1,4 @@
-//! What one test bed decided when it first came up, and what it must put back when it goes.
+//! The choices that a test bed made at its first start, and the values that `down` restores.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use crate::{
     residue,
 };
 
-/// Kernel settings the kubelet or we change; restored by `down`.
+/// Kernel settings that the kubelet or the test bed changes; `down` restores them.
 const SYSCTLS: &[&str] = &[
     "kernel/keys/root_maxbytes",
     "kernel/keys/root_maxkeys",
@@ -28,46 +28,46 @@ const SYSCTLS: &[&str] = &[
     "vm/panic_on_oom",
 ];
 
-/// The port everybody expects a local registry on; another is taken if it is in use.
+/// Usual port of a local registry; a free one is used if it is in use.
 const USUAL_REGISTRY_PORT: u16 = 5000;
 
-/// The decisions, written down before the first of them takes effect.
+/// The choices of a test bed, written to a file before the first of them takes effect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
-    /// The boot this test bed belongs to: nothing but files outlives it.
+    /// Id of the boot that the test bed belongs to; only files outlive a boot.
     pub boot: String,
-    /// Where etcd serves the API server.
+    /// Port of etcd for the API server.
     pub etcd_port: u16,
-    /// Where etcd would serve other members; it insists on having one.
+    /// Port of etcd for other members; etcd requires one.
     pub etcd_peer_port: u16,
-    /// Where the open registry listens on loopback.
+    /// Port of the open registry on loopback.
     pub registry_port: u16,
     /// Bearer token of the cluster's administrator.
     pub admin_token: String,
-    /// The user of the private registry.
+    /// User of the private registry.
     pub registry_user: String,
-    /// That user's first password.
+    /// First password of that user.
     pub registry_password: String,
     sysctls: BTreeMap<String, String>,
-    /// Directories outside the run directory that were not there before.
+    /// Directories outside the run directory that did not exist before.
     new_directories: Vec<PathBuf>,
 }
 
 // === impl Settings ===
 
 impl Settings {
-    /// The settings of the test bed that is there, if one is.
+    /// Returns the settings of the existing test bed, if there is one.
     pub fn load(layout: &Layout) -> Result<Option<Self>> {
         let path = Self::path(layout);
         if !path.exists() {
             return Ok(None);
         }
         let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        // Written by another version of this tool, perhaps: as good as none.
+        // A file of another version of this program counts as none.
         Ok(serde_json::from_slice(&text).ok())
     }
 
-    /// Decides, and writes the decisions down.
+    /// Chooses settings and writes them to the file.
     pub fn choose(layout: &Layout) -> Result<Self> {
         let settings = Self {
             boot: daemon::boot_id()?,
@@ -95,7 +95,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Puts kernel settings back to what they were.
+    /// Restores the kernel settings.
     pub fn restore_sysctls(&self) -> Result<()> {
         for (name, before) in &self.sysctls {
             if read_sysctl(name).as_ref() != Some(before) {
@@ -105,7 +105,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Removes the directories that would not be there without us.
+    /// Removes the directories that did not exist before.
     pub fn remove_new_directories(&self) -> Result<()> {
         for directory in self
             .new_directories
@@ -123,7 +123,7 @@ impl Settings {
     }
 }
 
-/// Sets a kernel setting, named as under `/proc/sys`.
+/// Sets a kernel setting by its path below `/proc/sys`.
 pub fn write_sysctl(name: &str, value: &str) -> Result<()> {
     fs::write(Path::new("/proc/sys").join(name), value)
         .with_context(|| format!("cannot set {name} to {value}"))
@@ -139,7 +139,7 @@ fn free_port() -> Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-/// Sixteen random bytes in hexadecimal.
+/// Returns 16 random bytes in hexadecimal.
 pub fn random_word() -> Result<String> {
     let mut bytes = [0_u8; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

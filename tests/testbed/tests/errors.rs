@@ -1,4 +1,4 @@
-//! The command line ends with one line of cause and one of remedy.
+//! Checks that the program prints one line of cause and one line of remedy.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

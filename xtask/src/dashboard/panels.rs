@@ -1,6 +1,6 @@
-//! What is drawn, in the order in which somebody looks: is it well, is it slow, where is the time.
+//! The panels of the dashboard, in order of use: health first, then latency, then its causes.
 
-/// A heading and what stands below it.
+/// A heading and the panels below it.
 pub(super) struct Row {
     pub(super) title: &'static str,
     pub(super) panels: &'static [Panel],
@@ -9,10 +9,10 @@ pub(super) struct Row {
 /// One graph.
 pub(super) struct Panel {
     pub(super) title: &'static str,
-    /// What to make of it.
+    /// Description of the panel: how to interpret the graph.
     pub(super) tells: &'static str,
     pub(super) unit: &'static str,
-    /// Expressions and their legends.
+    /// PromQL expressions, each with its legend.
     pub(super) lines: &'static [(&'static str, &'static str)],
 }
 

@@ -1,4 +1,4 @@
-//! Dashboard, alerts and the list of metrics agree, and Prometheus understands every expression.
+//! Checks dashboard and alerts against docs/metrics.md and Prometheus' parser.
 
 use std::{
     collections::BTreeSet,
@@ -9,10 +9,10 @@ use std::{
 
 use super::*;
 
-/// Of every scrape; nobody's own.
+/// The metric that Prometheus adds to every scrape; not one of the runner's.
 const FOREIGN: &str = "up";
 
-/// The second column of the table in docs/metrics.md.
+/// Returns the second column of the table in docs/metrics.md.
 fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("docs/metrics.md")).unwrap();
     let rows = text
@@ -48,7 +48,7 @@ fn alert_expressions() -> Vec<String> {
     alerts().iter().map(of).collect()
 }
 
-/// The metrics an expression names, without what histograms add to theirs.
+/// Returns the metrics in an expression, without the suffixes of histograms.
 fn metrics(expression: &str) -> BTreeSet<String> {
     let words = expression
         .split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
@@ -63,13 +63,13 @@ fn metrics(expression: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_dashboard_shows_every_metric_there_is_and_no_other() {
+fn the_dashboard_shows_exactly_the_documented_metrics() {
     let shown: BTreeSet<_> = drawn().iter().flat_map(|line| metrics(line)).collect();
     assert_eq!(shown, documented());
 }
 
 #[test]
-fn alerts_rest_on_metrics_that_exist() {
+fn alerts_use_only_documented_metrics() {
     let known = documented();
     for expression in alert_expressions() {
         let named = metrics(&expression);
@@ -82,7 +82,7 @@ fn alerts_rest_on_metrics_that_exist() {
 }
 
 #[test]
-fn every_alert_says_what_happens_and_what_to_do() {
+fn every_alert_has_a_summary_a_description_and_a_severity() {
     for alert in alerts() {
         for part in ["summary", "description"] {
             assert!(alert["annotations"][part].is_string(), "{alert}");
@@ -93,7 +93,7 @@ fn every_alert_says_what_happens_and_what_to_do() {
 }
 
 #[test]
-fn prometheus_understands_every_expression() {
+fn prometheus_parses_every_expression() {
     let expressions: Vec<_> = drawn()
         .iter()
         .map(|line| line.replace("$__rate_interval", "5m"))

@@ -1,4 +1,4 @@
-//! Builds a program for every platform an image is made for.
+//! Builds a program for every platform of an image.
 
 use std::{
     env, fs,
@@ -20,21 +20,21 @@ pub(crate) struct Program {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A machine that images are made for, in Go's words.
+/// A processor architecture that images are made for, with Go's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Architecture {
     Amd64,
     Arm64,
 }
 
-/// What to build a program from, and how.
+/// The build settings of a program.
 pub(crate) struct Source<'a> {
-    /// The program, which is its package's name too.
+    /// Name of the program and of its package.
     pub(crate) name: &'a str,
     pub(crate) profile: &'a str,
-    /// Whether C is part of it.
+    /// Whether the program contains C code.
     pub(crate) c: bool,
-    /// A directory with programs built before.
+    /// Directory with programs that were built before; `None` builds the program.
     pub(crate) built: Option<&'a Path>,
 }
 
@@ -77,7 +77,7 @@ impl Architecture {
 // === impl Source ===
 
 impl Source<'_> {
-    /// Builds the program for a platform, or takes it from the directory.
+    /// Builds the program for a platform, or reads it from the directory `built`.
     pub(crate) fn program(&self, architecture: Architecture) -> anyhow::Result<Program> {
         let path = match self.built {
             Some(directory) => directory.join(architecture.name()).join(self.name),
@@ -102,7 +102,8 @@ impl Source<'_> {
         setup(if self.c { "images" } else { "targets" })?;
         let triple = architecture.triple();
         let Self { name, profile, .. } = self;
-        // A directory of its own: the flags differ, so ordinary builds would undo this one.
+        // A separate target directory, because the flags differ and an ordinary build would discard
+        // these results.
         let directory = target_directory().join("image");
         let mut cargo = cargo();
         cargo
@@ -110,13 +111,15 @@ impl Source<'_> {
             .args(["--profile", profile, "--target", triple])
             .arg("--target-dir")
             .arg(&directory)
-            // Added to the flags of .cargo/config.toml, which variables would replace.
+            // `--config` adds to the flags of .cargo/config.toml; environment variables would
+            // replace them.
             .arg("--config")
             .arg(format!("target.{triple}.rustflags=[{}]", remapped()?))
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .env_remove("RUSTFLAGS");
         if *profile == DEVELOPMENT {
-            // As in a release: no unwind tables, and no symbols for every node to pull.
+            // As in a release: no unwind tables and no symbols, which every node would have to
+            // pull.
             cargo.args(["--config", r#"profile.dev.panic="abort""#]);
             cargo.args(["--config", r#"profile.dev.strip="symbols""#]);
         }
@@ -138,11 +141,13 @@ impl Source<'_> {
     }
 }
 
-/// The profile of ordinary builds, whose directory has another name.
+/// The profile of ordinary builds; its output directory is `debug`.
 pub(crate) const DEVELOPMENT: &str = "dev";
 
-/// Messages of panics name source files: without this, the bytes of a program would depend on where
-/// the checkout and cargo's registry lie.
+/// Returns the rustc flags that replace local paths in panic messages.
+///
+/// Without them the bytes of a program would depend on the paths of the checkout and of cargo's
+/// registry.
 fn remapped() -> anyhow::Result<String> {
     let cargo_home = match env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),

@@ -1,7 +1,7 @@
-//! The C compiler of programs that carry C: the TLS library of the runner does.
+//! The C compiler for programs that contain C code, such as the runner's TLS library.
 //!
-//! Zig has one compiler for all targets and the headers of musl, so nothing of this machine gets
-//! into the objects.
+//! Zig has one compiler for all targets and includes the headers of musl, so nothing of this
+//! machine gets into the object files.
 
 use std::{
     ffi::OsString,
@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, ensure};
 use runner_devtools::{require_success, root, target_directory};
 
-/// The variables that make cargo's build scripts use it for a target such as
+/// Returns the environment variables that make cargo's build scripts use zig for a target such as
 /// `x86_64-unknown-linux-musl`.
 pub(crate) fn variables(triple: &str) -> anyhow::Result<impl Iterator<Item = (String, OsString)>> {
     let zig = zig()?;
@@ -33,8 +33,11 @@ pub(crate) fn variables(triple: &str) -> anyhow::Result<impl Iterator<Item = (St
         .map(move |(name, path)| (format!("{name}_{of_target}"), path.into_os_string())))
 }
 
-/// Leaves out the target that the caller adds in words zig does not know, and the checks that zig
-/// adds to unoptimised code, which need a library of their own.
+/// Returns a script that calls zig as the C compiler.
+///
+/// The script removes the `--target` argument of build scripts, whose triples zig does not accept,
+/// and turns off the checks that zig adds to unoptimised code, because these need a separate
+/// library.
 fn compiler(zig: &str, triple: &str) -> String {
     let target = triple.replace("-unknown-", "-");
     format!(
@@ -61,7 +64,9 @@ fn zig() -> anyhow::Result<String> {
     Ok(path)
 }
 
-/// Written only when it differs: a newer compiler would have everything built again.
+/// Writes an executable script unless the file already has this text.
+///
+/// A newer modification time of the compiler would make cargo build everything again.
 fn script(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
     if fs::read(path).ok().as_deref() != Some(text.as_bytes()) {
         let fresh = path.with_extension("new");
@@ -78,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_compiler_gets_the_target_in_its_own_words_alone() {
+    fn passes_only_zigs_own_target_to_the_compiler() {
         let directory = tempfile::tempdir().unwrap();
         let text = compiler("/bin/echo", "aarch64-unknown-linux-musl");
         let program = script(&directory.path().join("cc"), &text).unwrap();

@@ -1,14 +1,14 @@
-//! Looks at a program's header, so that no image carries one that cannot start in it.
+//! Checks a program's ELF header, so that no image contains a program that cannot start in it.
 
 use anyhow::{Context, ensure};
 
 const MAGIC: &[u8] = b"\x7fELF";
 const CLASS_64: u8 = 2;
 const LITTLE_ENDIAN: u8 = 1;
-/// The segment that names a dynamic loader.
+/// Type of the segment that names a dynamic loader (`PT_INTERP`).
 const INTERPRETER: u32 = 3;
 
-/// What a program runs on, by the number of its format.
+/// The machine of an ELF program, by its number in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum Machine {
@@ -16,7 +16,7 @@ pub(crate) enum Machine {
     Aarch64 = 183,
 }
 
-/// Fails unless this is a static program for the machine.
+/// Checks that a program is static and built for the machine.
 pub(crate) fn check(program: &[u8], machine: Machine) -> anyhow::Result<()> {
     ensure!(
         program.starts_with(MAGIC) && program.get(4..6) == Some(&[CLASS_64, LITTLE_ENDIAN]),
@@ -52,7 +52,7 @@ fn field<const N: usize>(program: &[u8], at: usize) -> anyhow::Result<[u8; N]> {
 mod tests {
     use super::*;
 
-    /// A header with one program header of this kind.
+    /// Returns an ELF header with one program header of this type.
     fn program(machine: Machine, kind: u32) -> Vec<u8> {
         let mut bytes = vec![0; 64 + 56];
         bytes[..4].copy_from_slice(MAGIC);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn only_static_programs_of_the_machine_pass() {
+    fn accepts_only_static_programs_of_the_machine() {
         let says = |bytes: &[u8]| check(bytes, Machine::Aarch64).unwrap_err().to_string();
         check(&program(Machine::Aarch64, 1), Machine::Aarch64).unwrap();
         assert_eq!(
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn this_very_program_is_not_static() {
+    fn rejects_the_dynamically_linked_test_program() {
         let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let machine = if cfg!(target_arch = "aarch64") {
             Machine::Aarch64

@@ -1,4 +1,4 @@
-//! Where an image comes from: version, commit and time, for its labels.
+//! The origin of an image for its labels: version, commit and time.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context;
 use runner_devtools::{Remedy, failure, root};
 
-/// Where an image comes from.
+/// The version, commit and time that an image is built from.
 pub(crate) struct Origin {
     version: String,
     revision: String,
@@ -20,8 +20,10 @@ pub(crate) struct Origin {
 // === impl Origin ===
 
 impl Origin {
-    /// The commit that is checked out. Its time stands for the time of building, which would make
-    /// every image another; `SOURCE_DATE_EPOCH` overrides it.
+    /// Returns the origin for the commit that is checked out.
+    ///
+    /// The time is that of the commit, or `SOURCE_DATE_EPOCH` if set. The time of the build would
+    /// make every image different.
     pub(crate) fn of_checkout() -> anyhow::Result<Self> {
         let seconds = match env::var("SOURCE_DATE_EPOCH") {
             Ok(seconds) => seconds,
@@ -46,18 +48,18 @@ impl Origin {
         }
     }
 
-    /// The version of everything here.
+    /// Returns the version of the workspace.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
-    /// The time as the specification writes it.
+    /// Returns the time in RFC 3339 format, as the OCI specification requires.
     pub(crate) fn created(&self) -> String {
         let time = UNIX_EPOCH + Duration::from_secs(self.seconds);
         humantime::format_rfc3339_seconds(time).to_string()
     }
 
-    /// The labels that every image has.
+    /// Returns the labels that every image has.
     pub(crate) fn labels(&self, title: &str, description: &str) -> BTreeMap<String, String> {
         [
             ("created", self.created().as_str()),

@@ -1,4 +1,4 @@
-//! Writes a finished image where it should go.
+//! Writes a finished image to a directory and, on request, to a registry.
 
 use std::{fs, time::Duration};
 
@@ -89,7 +89,7 @@ async fn push(
     attach(&registry, index, sbom, to).await
 }
 
-/// Stores what the image is made of where scanners look for it.
+/// Pushes the SBOM as an attachment of the index, where scanners look for it.
 async fn attach(
     registry: &Registry,
     index: &Index,

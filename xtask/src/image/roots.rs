@@ -1,9 +1,10 @@
-//! The roots of trust in the image: Mozilla's, of the version that Cargo.lock names, so that the
-//! image does not depend on what this machine trusts.
+//! The root certificates in the image: Mozilla's, in the version that Cargo.lock pins.
+//!
+//! The image therefore does not depend on the certificates that this machine trusts.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// All of them, as the file that TLS libraries look for.
+/// Returns all root certificates in the PEM format that TLS libraries read.
 pub(crate) fn pem() -> String {
     let mut text = String::new();
     for certificate in webpki_root_certs::TLS_SERVER_ROOT_CERTS {
@@ -21,7 +22,7 @@ pub(crate) fn pem() -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn there_are_roots_in_the_form_of_the_file() {
+    fn writes_the_roots_in_pem_format() {
         let text = super::pem();
         assert!(text.matches("BEGIN CERTIFICATE").count() > 100);
         assert!(text.lines().all(|line| line.len() <= 64));

@@ -1,8 +1,8 @@
-//! The runner's image: an otherwise empty root with the programs and directories that existing
-//! deployments name, and the roots of trust that registries need.
+//! The runner's image: programs and directories at the paths that existing deployments use, and the
+//! root certificates for registries. The root is otherwise empty.
 //!
-//! Deployments of 2025 and earlier name programs and files at the root (`/server`); links there
-//! lead to the ones in `/home/nonroot`.
+//! Deployments of 2025 and earlier use programs and files at the root (`/server`); symbolic links
+//! there point to those in `/home/nonroot`.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,14 @@ const HOME: &str = "home/nonroot";
 const USER: u32 = 10001;
 pub(crate) const TITLE: &str = "function-runner";
 const DESCRIPTION: &str = "Runs KRM functions for Porch";
-/// What an upgrade makes every node pull.
+/// Limit of the compressed image in bytes; every node pulls the image on an upgrade.
 const MAX_SIZE: usize = 25_000_000;
-/// The exec map that older deployments name with `--config`. Their image had one inside; this image
-/// has no function executables, so its map is empty and every function goes to the next runtime.
+/// Content of the exec map that older deployments pass with `--config`.
+///
+/// Their image contained a map with entries. This image has no function executables, so its map is
+/// empty and every function goes to the next runtime.
 const EXEC_MAP: &str = "functions: []\n";
-/// Names at the root of the image in deployments of 2025 and earlier.
+/// Paths at the root of the image that deployments of 2025 and earlier use.
 const ROOT_LINKS: [&str; 4] = ["config.yaml", "functions", "grpc-health-probe", "server"];
 const PASSWD: &str =
     "root:x:0:0::/root:/sbin/nologin\nnonroot:x:10001:10001::/home/nonroot:/sbin/nologin\n";
@@ -28,11 +30,13 @@ const PASSWD: &str =
 /// The programs of one platform.
 pub(crate) struct Programs {
     pub(crate) runner: Program,
-    /// It answers as the probe that deployments call.
+    /// The wrapper, which also acts as the health probe that deployments call.
     pub(crate) wrapper: Program,
 }
 
-/// `limited`: whether a program that is too large is an error.
+/// Makes the index of the runner's images.
+///
+/// With `limited`, an image larger than [`MAX_SIZE`] is an error.
 pub(crate) fn index(
     programs: &[Programs],
     origin: &Origin,
@@ -57,7 +61,7 @@ pub(crate) fn index(
     Ok(Index::new(Flavour::Oci, images, &labels)?)
 }
 
-/// Returns the files that seldom change. They are a layer of their own, which nodes keep.
+/// Returns the files that seldom change; they are a separate layer, which nodes keep.
 fn base() -> Result<Tree, BadPath> {
     let base = Tree::new()
         .file("etc/passwd", 0o644, PASSWD)?
@@ -90,7 +94,7 @@ fn image(
         Image::builder(Platform::linux(programs.runner.architecture.name()))
             .created(origin.created())
             .config(Config {
-                // A number: Kubernetes cannot tell of a name that it is not root.
+                // A number, because Kubernetes cannot check for a user name that it is not root.
                 user: format!("{USER}:{USER}"),
                 env: vec![format!("HOME=/{HOME}")],
                 entrypoint: vec![format!("/{HOME}/server")],

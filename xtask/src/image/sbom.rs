@@ -1,5 +1,7 @@
-//! What an image is made of, for those who look for known faults in it: a CycloneDX document, from
-//! the dependencies that cargo links into each program and the checksums of Cargo.lock.
+//! The bill of materials (SBOM) of an image as a CycloneDX document, for vulnerability scanners.
+//!
+//! It is made from the dependencies that cargo links into each program and the checksums of
+//! Cargo.lock.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,21 +15,22 @@ use serde_json::{Value, json};
 
 use super::{binary::Architecture, origin::Origin};
 
-/// A package that is linked into a program, by purl.
+/// A package that is linked into a program; [`Packages`] stores it by purl.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Package {
     name: String,
     version: String,
     licence: String,
-    /// Of this workspace, not of a registry.
+    /// Whether the package is part of this workspace and not from a registry.
     ours: bool,
     needs: BTreeSet<String>,
 }
 
 type Packages = BTreeMap<String, Package>;
 
-/// The document of an image that holds these programs. The same for all architectures: what is
-/// linked on any of them is in it.
+/// Returns the document of an image with these programs.
+///
+/// It is the same for all architectures and contains every package that is linked on any of them.
 pub(crate) fn document(
     image: &str,
     programs: &[&str],
@@ -66,7 +69,9 @@ fn tree(program: &str, triple: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Reads lines such as `2serde v1.0.0|MIT`, the depth first; returns the purl of the first.
+/// Reads lines such as `2serde v1.0.0|MIT`, which start with the depth.
+///
+/// Returns the purl of the first package.
 fn read(tree: &str, packages: &mut Packages) -> anyhow::Result<String> {
     let mut way: Vec<String> = Vec::new();
     for line in tree.lines() {
@@ -96,7 +101,7 @@ fn read(tree: &str, packages: &mut Packages) -> anyhow::Result<String> {
     way.into_iter().next().context("cargo tree shows nothing")
 }
 
-/// What Cargo.lock says of each package.
+/// Returns the checksum of each package in Cargo.lock, by purl.
 fn checksums(lock: &str) -> BTreeMap<String, String> {
     let value = |block: &str, key: &str| {
         let line = block.lines().find_map(|line| line.strip_prefix(key));
@@ -131,7 +136,7 @@ fn written(
                 "purl": purl,
             });
             if !package.licence.is_empty() {
-                // Cargo's older way of writing "or".
+                // Older manifests separate alternative licences by a slash.
                 let expression = package.licence.replace('/', " OR ");
                 component["licenses"] = json!([{"expression": expression}]);
             }
@@ -173,7 +178,7 @@ mod tests {
                         source = \"registry\"\nchecksum = \"abc\"\n";
 
     #[test]
-    fn who_needs_whom_is_read_from_the_tree() {
+    fn reads_dependencies_from_the_tree() {
         let mut packages = Packages::new();
         let root = read(TREE, &mut packages).unwrap();
         assert_eq!(root, "pkg:cargo/program@0.1.0");
@@ -184,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_names_packages_with_licence_and_checksum() {
+    fn writes_packages_with_licence_and_checksum() {
         let mut packages = Packages::new();
         let root = read(TREE, &mut packages).unwrap();
         let origin = Origin::of_nothing();
@@ -198,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runner_is_made_of_what_it_says_it_is() {
+    fn lists_only_packages_that_are_linked_into_the_program() {
         let of = |program| {
             let origin = Origin::of_nothing();
             let document = document("image", &[program], &[Architecture::Amd64], &origin);

@@ -1,7 +1,7 @@
-//! The wrapper's image: an otherwise empty root with one program under three names.
+//! The wrapper's image: one program under three names in an otherwise empty root.
 //!
-//! Pod templates copy the directory into function pods and call the probe there, so its second name
-//! is a link within the directory. `cp` is the same program again.
+//! Pod templates copy the directory into function pods and call the probe there, so the probe is a
+//! symbolic link inside the directory. `/bin/cp` is a link to the same program.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,8 @@ const DIRECTORY: &str = "home/nonroot/wrapper-server";
 const USER: &str = "10001";
 pub(crate) const TITLE: &str = "wrapper-server";
 const DESCRIPTION: &str = "Turns the program of any image into a gRPC function";
-/// Every node pulls it before its first function runs.
+/// Limit of the compressed image in bytes; every node pulls the image before its first function
+/// runs.
 const MAX_SIZE: usize = 4_000_000;
 
 pub(crate) fn index(programs: &[Program], origin: &Origin) -> anyhow::Result<Index> {
@@ -84,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_grew_too_large_is_noticed() {
-        // Noise, which does not compress.
+    fn refuses_an_image_that_is_too_large() {
+        // Random bytes, which do not compress.
         let mut state = 1_u64;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             state = state

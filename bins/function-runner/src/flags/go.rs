@@ -1,14 +1,14 @@
-//! Go's habits on the command line, for a parser that has others.
+//! Adapts Go's command line conventions to the parser.
 
 use std::{ffi::OsString, time::Duration};
 
-/// `-flag` as `--flag`. The program's name and what follows a lone `--` stay as they are.
+/// Turns `-flag` into `--flag`, except in the program's name and after a lone `--`.
 pub(super) fn two_dashes(args: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     let mut flags_are_over = false;
     args.map(move |arg| {
         flags_are_over |= arg == "--";
         match arg.to_str() {
-            // One letter is a short flag of the parser's own: -h, -V.
+            // A single letter is one of the parser's own short flags: -h, -V.
             Some(text) if !flags_are_over && is_long(text) => OsString::from(format!("-{text}")),
             _ => arg,
         }
@@ -22,7 +22,7 @@ fn is_long(text: &str) -> bool {
     name.len() > 1 && name.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
-/// The forms Go accepts.
+/// Parses a boolean in any form that Go accepts.
 pub(super) fn boolean(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -35,7 +35,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     runner_config::parse_duration(text).map_err(|error| error.to_string())
 }
 
-/// Parses a log level: deployments that ask for more than there is still start.
+/// Parses a log level; higher levels count as 5, so that existing deployments still start.
 pub(super) fn log_level(text: &str) -> Result<u8, String> {
     match text.parse::<u32>() {
         Ok(level) => Ok(u8::try_from(level.min(5)).unwrap_or(5)),
@@ -43,7 +43,7 @@ pub(super) fn log_level(text: &str) -> Result<u8, String> {
     }
 }
 
-/// gRPC's length prefix has 32 bits.
+/// Parses a message size, at most `u32::MAX`: gRPC's length prefix has 32 bits.
 pub(super) fn message_size(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(size) if (1..=u32::MAX as usize).contains(&size) => Ok(size),

@@ -1,17 +1,17 @@
-//! Suggests a known flag for an unknown one, where one is near enough to be meant.
+//! Suggests the most similar known flag for an unknown one.
 
 use clap::{
     Command, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-/// Replaces the parser's own suggestion, which names flags that merely share some letters.
+/// Replaces the parser's suggestion, which includes flags that only share some letters.
 pub(super) fn suggest(mut error: Error, command: &Command) -> Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
     error.remove(ContextKind::SuggestedArg);
-    // The parser's usage line shows the flag that it would have suggested.
+    // The parser's usage line shows the flag of its own suggestion.
     let usage = command.clone().render_usage();
     error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     let unknown = match error.get(ContextKind::InvalidArg) {
@@ -26,7 +26,7 @@ pub(super) fn suggest(mut error: Error, command: &Command) -> Error {
     error
 }
 
-/// Returns the known name with the fewest typing errors, at most one in three letters.
+/// Returns the known name with the fewest typing errors, at most one per three letters.
 fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = unknown.len().max(3) / 3;
     known
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_name_with_few_typing_errors_is_near() {
+    fn suggests_only_names_with_few_typing_errors() {
         let known = ["config", "port", "pod-ttl", "pod-namespace", "functions"];
         for (unknown, near) in [
             ("prot", Some("port")),

@@ -12,12 +12,12 @@ fn parse(line: &str) -> Result<Flags, String> {
 }
 
 #[test]
-fn the_parser_is_sound() {
+fn passes_the_checks_of_the_parser() {
     Flags::command().debug_assert();
 }
 
 #[test]
-fn defaults_are_those_of_existing_installations() {
+fn uses_the_defaults_of_existing_installations() {
     let flags = parse("").unwrap();
     assert_eq!(flags.server.port, 9445);
     assert_eq!(flags.server.log_level, 2);
@@ -38,7 +38,7 @@ fn defaults_are_those_of_existing_installations() {
 }
 
 #[test]
-fn every_way_of_writing_a_flag_is_read() {
+fn accepts_every_form_of_a_flag() {
     for line in [
         "-port=1",
         "--port=1",
@@ -71,7 +71,7 @@ fn every_way_of_writing_a_flag_is_read() {
 }
 
 #[test]
-fn what_existing_deployments_pass_is_understood() {
+fn accepts_the_flags_of_existing_deployments() {
     parse(
         "--config=/config.yaml --functions=/home/nonroot/functions --pod-namespace=porch-fn-system \
          --max-request-body-size=6291456 --disable-runtimes=exec --enable-private-registries=true \
@@ -84,7 +84,7 @@ fn what_existing_deployments_pass_is_understood() {
 }
 
 #[test]
-fn nonsense_is_named() {
+fn names_invalid_flags() {
     for (line, names) in [
         ("--no-such-flag", "--no-such-flag"),
         ("-prot=1", "--prot"),
@@ -105,7 +105,7 @@ fn nonsense_is_named() {
 }
 
 #[test]
-fn every_flag_is_documented_with_its_default() {
+fn documents_every_flag_with_its_default() {
     let page = include_str!("../../../../docs/configuration.md");
     for flag in Flags::command().get_arguments() {
         let Some(name) = flag
@@ -136,7 +136,7 @@ fn every_flag_is_documented_with_its_default() {
 }
 
 #[test]
-fn lost_evaluations_are_tried_again_as_often_as_either_flag_says() {
+fn computes_retries_from_both_flags() {
     for (line, retries) in [
         ("", 2),
         ("--max-grpc-retries=5", 5),
@@ -150,7 +150,7 @@ fn lost_evaluations_are_tried_again_as_often_as_either_flag_says() {
 }
 
 #[test]
-fn a_flag_of_the_pod_runtime_is_noted_if_it_is_on_the_command_line() {
+fn records_a_pod_flag_given_on_the_command_line() {
     let noted = |line: &str| parse(line).unwrap().pod_flag;
     assert_eq!(noted("--port=1 --functions=/f --log-level=3"), None);
     assert_eq!(noted("-pod-ttl=10m").as_deref(), Some("pod-ttl"));

@@ -1,4 +1,4 @@
-//! The exec runtime: what runs, waits and stands by.
+//! Reports the exec runtime: running and queued evaluations, and standbys.
 
 use std::{collections::HashMap, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! The pod runtime: functions, their queues and their pods.
+//! Reports the pod runtime: functions with their queues and pods.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,10 +11,10 @@ use tokio::{sync::watch, time::timeout};
 
 use super::{count, duration};
 
-/// The driver answers within microseconds; if it does not, that is worth telling.
+/// Time limit for the driver's answer, 1 s. It usually takes microseconds; a timeout is reported.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The pod runtime and what it is told by.
+/// The pod runtime with the settings that its report contains.
 pub(crate) struct PodStatus {
     pub(crate) pods: runner_runtimes::Pod,
     pub(crate) objects: watch::Receiver<Progress>,
@@ -25,7 +25,7 @@ pub(crate) struct PodStatus {
 // === impl PodStatus ===
 
 impl PodStatus {
-    /// Never waits for the cluster: what is not known is named among what is degraded.
+    /// Returns the report without waiting for the cluster; adds what is unknown to `degraded`.
     pub(super) async fn report(&self, degraded: &mut BTreeSet<String>) -> PodRuntime {
         let mut report = PodRuntime {
             namespace: self.namespace.clone(),
@@ -150,7 +150,7 @@ fn pod(status: &runner_pool::PodStatus, survey: &Survey) -> Pod {
     }
 }
 
-/// In the order in which they came.
+/// Returns the steps of a pod start in the order in which they happened.
 fn steps(phases: &StartPhases) -> Vec<StartStep> {
     let mut steps = [
         ("metadata", phases.metadata),
@@ -161,7 +161,7 @@ fn steps(phases: &StartPhases) -> Vec<StartStep> {
         ("ready", phases.ready),
         ("answered", phases.answered),
     ];
-    // The first is counted by itself, all others from the moment the pod was asked for.
+    // The first step has its own start; all others are measured from the request for the pod.
     steps[1..].sort_by_key(|(_, after)| *after);
     let seen = steps
         .into_iter()

@@ -1,4 +1,4 @@
-//! A start while the Kubernetes API server is away: executables are served, pods wait.
+//! Tests of a start without a reachable API server: executables are served, pods have to wait.
 
 use std::{net::TcpListener, time::Duration};
 
@@ -19,7 +19,7 @@ fn service(name: &str) -> HealthCheckRequest {
     }
 }
 
-/// Starts a runner whose API server takes connections and never answers.
+/// Starts a runner whose API server accepts connections and never answers.
 async fn start() -> (Runner, TcpListener) {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let setup = Setup::with("cat", "cat").cluster(silent.local_addr().unwrap());
@@ -27,7 +27,7 @@ async fn start() -> (Runner, TcpListener) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn liveness_is_serving_and_executables_run_from_the_start() {
+async fn reports_liveness_and_runs_executables_from_the_start() {
     let (runner, _silent) = start().await;
     let client = runner.client().await;
     let liveness = client.health().check(service("liveness")).await.unwrap();
@@ -36,7 +36,7 @@ async fn liveness_is_serving_and_executables_run_from_the_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_whose_configuration_is_not_known_is_unavailable() {
+async fn returns_unavailable_until_the_configuration_is_known() {
     let (runner, _silent) = start().await;
     let request = Request::of("other").within(Duration::from_secs(5));
     let answer = runner.client().await.send(request).await;
@@ -47,7 +47,7 @@ async fn a_function_whose_configuration_is_not_known_is_unavailable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readiness_follows_when_the_wait_for_the_api_server_is_over() {
+async fn becomes_ready_when_the_wait_for_the_api_server_ends() {
     let (runner, _silent) = start().await;
     let client = runner.client().await;
     let watch = client.health().watch(service("")).await.unwrap();
@@ -59,21 +59,21 @@ async fn readiness_follows_when_the_wait_for_the_api_server_is_over() {
     assert_eq!(next().await, NotServing);
     assert_eq!(next().await, Serving);
     runner.logged("has not answered within 10s").await;
-    // From now on nobody waits.
+    // From now on calls do not wait.
     let error = error_of(client.call("other").await, Code::Unavailable);
     assert_eq!(error.reason(), Reason::KubernetesUnreachable);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_outage_is_logged_once_with_its_cause() {
-    // Nobody listens at this address any more.
+async fn logs_an_outage_once_with_its_cause() {
+    // The port is closed again, so that it refuses connections.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
     let runner = Setup::with("cat", "cat")
         .cluster(address.unwrap())
         .start()
         .await;
     runner.logged("has not answered within 10s").await;
-    // A call for a pod is one more request that the API server does not answer.
+    // Calling a function without an executable adds one more failing request to the API server.
     let answer = runner.client().await.call("other").await;
     error_of(answer, Code::Unavailable);
     let log = runner.log();

@@ -1,4 +1,4 @@
-//! Many callers at once, half of whom lose patience.
+//! Tests with many concurrent callers that cancel half of their calls.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::{Client, LIST, Request, Runner, Setup, eventually, exists, l
 const CALLERS: usize = 64;
 const CALLS: usize = 10;
 
-/// A caller who leaves every other call unanswered, at any moment of it.
+/// Runs a caller that cancels every other call at a random time.
 async fn caller(client: Client, number: usize) -> usize {
     let mut answered = 0;
     for call in 0..CALLS {
@@ -27,7 +27,7 @@ async fn caller(client: Client, number: usize) -> usize {
 }
 
 async fn crowd(runner: &Runner) {
-    // A few connections, each shared by many, as clients do.
+    // A few connections, each shared by many callers, as real clients do.
     let mut clients = Vec::new();
     for _ in 0..4 {
         clients.push(runner.client().await);
@@ -40,7 +40,7 @@ async fn crowd(runner: &Runner) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crowd_that_comes_and_goes_leaves_nothing_behind() {
+async fn leaves_nothing_behind_after_many_canceled_calls() {
     for standby in [0, 1] {
         let runner = Setup::with("cat", "cat")
             .flag(format!("--standby={standby}"))
@@ -48,7 +48,7 @@ async fn a_crowd_that_comes_and_goes_leaves_nothing_behind() {
             .await;
         let client = runner.client().await;
         client.call("cat").await.unwrap();
-        // A process that is being started holds more for a moment: at rest is what stays the same.
+        // Starting a process needs more descriptors for a moment: wait until the counts are stable.
         let mut looks = Vec::new();
         let before = eventually("it is at rest", || {
             looks.push(runner.held());

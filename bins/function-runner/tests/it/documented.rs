@@ -1,11 +1,11 @@
-//! Texts that the documentation quotes are those that the programs print.
+//! Checks that texts quoted in the documentation are texts that the programs print.
 //!
-//! A quoted text is a code span of docs/*.md or README.md that reads like one (see [`quotes`]); `…`
-//! and words such as `IMAGE` in it stand for anything. It must be a part of a string of the source,
-//! in which a placeholder stands for anything, or of what the program prints when it refuses to
-//! start or a function fails.
+//! A quoted text is a code span of docs/*.md or README.md that looks like a message (see
+//! [`quotes`]); `…` and words such as `IMAGE` match anything. It must be part of a string in the
+//! source, in which a placeholder matches anything, or part of the output of a program that fails
+//! to start or of a function that fails.
 //!
-//! docs/requirement.md names tests; every one of them exists.
+//! docs/requirement.md names tests; every one of them must exist.
 
 mod literals;
 mod pattern;
@@ -23,7 +23,7 @@ use literals::literals;
 use pattern::Pattern;
 use quotes::{Quote, quotes};
 
-/// Texts of Kubernetes and of libraries, which no source of ours contains.
+/// Texts of Kubernetes and of libraries, which do not occur in our sources.
 const FOREIGN: [&str; 3] = [
     "violates PodSecurity",
     "container has runAsNonRoot and image will run as root",
@@ -34,7 +34,7 @@ fn repository() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// What the runner prints for each reason not to start.
+/// Returns the output of the runner for each reason not to start.
 fn refusals() -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
@@ -72,7 +72,7 @@ fn refusals() -> Vec<String> {
     ]
 }
 
-/// What callers are told of functions that fail.
+/// Returns the error messages of failing functions.
 async fn failures() -> Vec<String> {
     let setup = Setup::with("fails", "cat >/dev/null; echo why >&2; exit 1");
     let missing = setup.path("functions").join("missing");
@@ -88,7 +88,7 @@ async fn failures() -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_quoted_text_is_one_that_the_programs_print() {
+async fn quotes_only_texts_that_the_programs_print() {
     let mut printed: Vec<Pattern> = literals(&repository())
         .iter()
         .map(|literal| Pattern::of_format_string(literal))
@@ -109,7 +109,7 @@ async fn every_quoted_text_is_one_that_the_programs_print() {
 }
 
 #[test]
-fn every_documented_reason_not_to_start_is_printed_and_every_printed_one_documented() {
+fn documents_exactly_the_printed_start_failures() {
     let documented: Vec<Pattern> = quotes(&repository())
         .iter()
         .filter(|quote| quote.section == "It does not start")
@@ -132,7 +132,7 @@ fn every_documented_reason_not_to_start_is_printed_and_every_printed_one_documen
 }
 
 #[test]
-fn every_reason_is_documented_with_its_code() {
+fn documents_every_reason_with_its_code() {
     let text = fs::read_to_string(repository().join("docs/troubleshooting.md")).unwrap();
     for reason in Reason::ALL {
         let code = status::encode(&EvaluationError::new(reason, "")).code();
@@ -147,7 +147,7 @@ fn every_reason_is_documented_with_its_code() {
 }
 
 #[test]
-fn every_test_that_the_requirement_names_exists() {
+fn names_only_existing_tests_in_the_requirement() {
     let text = fs::read_to_string(repository().join("docs/requirement.md")).unwrap();
     let named: Vec<(&str, &str)> = text
         .split('`')

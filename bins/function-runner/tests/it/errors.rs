@@ -1,4 +1,4 @@
-//! Every error that a function run beside the server can end in: its code, its words, its facts.
+//! Tests of every error of the exec runtime: code, message and facts.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use crate::support::{
     Gate, LIST, Request, Runner, Setup, error_of, eventually, list_of, peak_memory,
 };
 
-/// A deadline long enough for any call on a busy machine to start, short enough to wait for.
+/// Deadline long enough for a call to start on a busy machine, and short enough to wait for.
 const DEADLINE: Duration = Duration::from_millis(1500);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_nobody_knows_is_not_found() {
+async fn returns_not_found_for_an_unknown_image() {
     let runner = Setup::with("cat", "cat").start().await;
     let client = runner.client().await;
     for (image, tag, resolved) in [
@@ -37,7 +37,7 @@ async fn an_image_nobody_knows_is_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_image_or_tag_is_the_callers_mistake() {
+async fn returns_invalid_argument_for_a_malformed_image_or_tag() {
     let runner = Setup::with("cat", "cat").start().await;
     let client = runner.client().await;
     for (image, tag, says) in [
@@ -56,7 +56,7 @@ async fn a_malformed_image_or_tag_is_the_callers_mistake() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_that_fails_is_told_with_its_exit_code_and_words() {
+async fn reports_a_failure_with_exit_code_and_stderr() {
     let runner = Setup::with("fail", "cat >/dev/null; echo too few >&2; exit 3")
         .start()
         .await;
@@ -74,7 +74,7 @@ async fn a_function_that_fails_is_told_with_its_exit_code_and_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_that_is_killed_is_told_with_its_signal() {
+async fn reports_the_signal_of_a_killed_function() {
     let runner = Setup::with("die", "kill -SEGV $$").start().await;
     let error = error_of(runner.client().await.call("die").await, Code::Internal);
     assert_eq!(error.reason(), Reason::FunctionFailed);
@@ -84,7 +84,7 @@ async fn a_function_that_is_killed_is_told_with_its_signal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_of_a_failure_are_in_the_text_and_a_fact() {
+async fn reports_results_of_a_failure_in_message_and_fact() {
     let script = "cat; printf 'results:\\n- message: too few\\n  severity: error\\n'; exit 1";
     let runner = Setup::with("validate", script).start().await;
     let error = error_of(runner.client().await.call("validate").await, Code::Internal);
@@ -97,7 +97,7 @@ async fn results_of_a_failure_are_in_the_text_and_a_fact() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn however_much_a_failure_says_its_caller_can_take_it() {
+async fn shortens_a_long_failure_message() {
     let script =
         "cat >/dev/null; echo first >&2; head -c 1000000 /dev/zero >&2; echo last >&2; exit 1";
     let runner = Setup::with("shout", script).start().await;
@@ -112,7 +112,7 @@ async fn however_much_a_failure_says_its_caller_can_take_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn success_without_a_resource_list_is_bad_output() {
+async fn reports_success_without_a_resource_list_as_bad_output() {
     let runner = Setup::with("chat", "cat >/dev/null; echo hello; echo oh >&2")
         .function("silent", "cat >/dev/null")
         .function("other", "printf 'apiVersion: v1\\nkind: List\\n'")
@@ -139,7 +139,7 @@ async fn small_messages() -> Runner {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_over_the_limit_names_the_flag_and_both_sizes() {
+async fn names_flag_and_sizes_for_a_request_over_the_limit() {
     let runner = small_messages().await;
     let client = runner.client().await;
     let answer = client
@@ -161,7 +161,7 @@ async fn a_request_over_the_limit_names_the_flag_and_both_sizes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_compressed_bomb_is_refused_before_it_unfolds() {
+async fn rejects_a_compression_bomb_before_expanding_it() {
     let runner = small_messages().await;
     let client = runner.client().await;
     client.call("cat").await.unwrap();
@@ -179,7 +179,7 @@ async fn a_compressed_bomb_is_refused_before_it_unfolds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_output_over_the_limit_names_the_flag_and_the_limit() {
+async fn names_flag_and_limit_for_an_output_over_the_limit() {
     let runner = small_messages().await;
     let client = runner.client().await;
     let error = error_of(client.call("flood").await, Code::ResourceExhausted);
@@ -193,8 +193,8 @@ async fn an_output_over_the_limit_names_the_flag_and_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_output_that_just_fits_the_pipe_but_no_message_is_told_so_too() {
-    // The message around a list takes a few bytes as well.
+async fn rejects_an_output_that_exceeds_the_limit_only_as_a_message() {
+    // The message around a list needs a few bytes as well.
     let room = 100_000 - LIST.len();
     let pad = |missing: usize| format!("cat; printf '#%*s' {} ''", room - missing - 1);
     let runner = Setup::with("fits", &pad(6))
@@ -212,7 +212,7 @@ async fn an_output_that_just_fits_the_pipe_but_no_message_is_told_so_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_queue_refuses_with_a_time_to_come_back() {
+async fn refuses_with_a_retry_delay_if_the_queue_is_full() {
     let gate = Gate::new();
     let runner = Setup::with("hold", &gate.script())
         .flag("--max-parallel-executions=1")
@@ -226,7 +226,7 @@ async fn a_full_queue_refuses_with_a_time_to_come_back() {
         async move { client.call("hold").await }
     });
     gate.holds(1).await;
-    // One of these waits, the other finds the queue full.
+    // One of these calls is queued, the other finds the queue full.
     let two = [client.call("hold"), client.call("hold")].map(Box::pin);
     let [one, other] = two;
     let (refused, waiting) = match select(one, other).await {
@@ -247,7 +247,7 @@ async fn a_full_queue_refuses_with_a_time_to_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deadline_met_while_running_says_so_before_the_caller_leaves() {
+async fn reports_a_deadline_while_running_before_the_caller_gives_up() {
     let runner = Setup::with("slow", "echo thinking >&2; exec sleep 600")
         .start()
         .await;
@@ -271,7 +271,7 @@ async fn a_deadline_met_while_running_says_so_before_the_caller_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deadline_met_in_the_queue_says_so() {
+async fn reports_a_deadline_reached_in_the_queue() {
     let gate = Gate::new();
     let runner = Setup::with("hold", &gate.script())
         .function("cat", "cat")
@@ -298,7 +298,7 @@ async fn a_deadline_met_in_the_queue_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_without_a_deadline_gets_the_runners() {
+async fn applies_function_timeout_to_callers_without_a_deadline() {
     let runner = Setup::with("slow", "exec sleep 600")
         .flag("--function-timeout=300ms")
         .start()
@@ -311,7 +311,7 @@ async fn a_caller_without_a_deadline_gets_the_runners() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_who_leaves_takes_the_function_along() {
+async fn kills_the_function_of_a_canceled_call() {
     let gate = Gate::new();
     let runner = Setup::with("hold", &gate.script())
         .flag("--standby=0")
@@ -335,7 +335,7 @@ async fn a_caller_who_leaves_takes_the_function_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_runs_past_the_drain_timeout_is_told_to_try_elsewhere() {
+async fn returns_unavailable_after_the_drain_timeout() {
     let gate = Gate::new();
     let mut runner = Setup::with("hold", &gate.script())
         .flag("--drain-timeout=200ms")

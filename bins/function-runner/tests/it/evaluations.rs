@@ -1,9 +1,9 @@
-//! What a function that works answers, and which function that is.
+//! Tests of successful evaluations and of the selection of functions.
 
 use crate::support::{LIST, Request, Setup, eventually, list_of};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn output_comes_back_byte_for_byte_with_the_log() {
+async fn returns_output_byte_for_byte_with_the_log() {
     let runner = Setup::with("cat", "echo first >&2; cat; echo last >&2")
         .start()
         .await;
@@ -24,9 +24,9 @@ async fn output_comes_back_byte_for_byte_with_the_log() {
     }
 }
 
-/// Long answers go another way to the socket than short ones.
+/// Long responses take a different path to the socket than short ones.
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_its_length_a_list_comes_back_as_it_went() {
+async fn returns_lists_of_any_length_unchanged() {
     let runner = Setup::with("cat", "cat; echo done >&2").start().await;
     let client = runner.client().await;
     for kilobytes in [1, 63, 64, 65, 700, 5000] {
@@ -44,7 +44,7 @@ async fn whatever_its_length_a_list_comes_back_as_it_went() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_reports_errors_is_a_success_and_logged() {
+async fn returns_and_logs_results_of_severity_error() {
     let script = "cat; printf 'results:\\n- message: too few\\n  severity: error\\n'";
     let runner = Setup::with("validate", script).start().await;
     let list = list_of(runner.client().await.call("validate").await);
@@ -54,7 +54,7 @@ async fn a_list_that_reports_errors_is_a_success_and_logged() {
     assert_eq!(line["image"], "example.com/fn/validate:v1");
 }
 
-/// Answers with the name under which it runs.
+/// Script of a function that returns the name under which it runs.
 const WHO: &str = "cat >/dev/null; printf 'kind: ResourceList\\napiVersion: config.kubernetes.io/v1\\nname: %s' \"${0##*/}\"";
 
 async fn who(client: &crate::support::Client, request: Request) -> String {
@@ -63,7 +63,7 @@ async fn who(client: &crate::support::Client, request: Request) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tag_constraint_selects_among_tags() {
+async fn selects_a_tag_by_constraint() {
     let mut setup = Setup::new();
     for tag in ["v0.3.9", "v0.4.0", "v0.4.2", "v0.5.0", "stable"] {
         let image = format!("example.com/fn/who:{tag}");
@@ -86,7 +86,7 @@ async fn a_tag_constraint_selects_among_tags() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bare_name_takes_the_default_prefix() {
+async fn adds_the_default_prefix_to_a_bare_name() {
     let runner = Setup::new()
         .function_for("ours", WHO, &["registry.example.com/ours/who:v1"])
         .function_for("theirs", WHO, &["example.com/fn/who:v1"])
@@ -99,7 +99,7 @@ async fn a_bare_name_takes_the_default_prefix() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_digest_is_a_name_like_any_other() {
+async fn accepts_an_image_with_a_digest() {
     let image = format!("example.com/fn/who@sha256:{}", "ab".repeat(32));
     let runner = Setup::new()
         .function_for("pinned", WHO, &[&image])
@@ -112,14 +112,14 @@ async fn a_digest_is_a_name_like_any_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_compressed_request_is_understood() {
+async fn accepts_a_compressed_request() {
     let runner = Setup::with("cat", "cat").start().await;
     let answer = runner.client().await.send(Request::of("cat").gzip()).await;
     assert_eq!(list_of(answer), LIST);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_megabytes_go_through() {
+async fn evaluates_a_list_of_five_megabytes() {
     let runner = Setup::with("cat", "cat").start().await;
     let item = "- {apiVersion: v1, kind: ConfigMap, metadata: {name: filler}}\n";
     let list = LIST.to_owned() + &item.repeat((5 << 20) / item.len());
@@ -132,7 +132,7 @@ async fn five_megabytes_go_through() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_gives_way_to_the_output() {
+async fn shortens_the_log_in_favor_of_the_output() {
     let script = "cat; echo first >&2; yes filler | head -c 30000 >&2; echo last >&2";
     let runner = Setup::with("chatty", script)
         .flag("--max-request-body-size=20000")
@@ -155,13 +155,13 @@ async fn a_log_gives_way_to_the_output() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_just_fits_beside_its_output_is_whole() {
+async fn keeps_a_log_that_just_fits_beside_the_output() {
     let runner = Setup::with("chatty", "cat; yes filler | head -c 10000 >&2")
         .flag("--max-request-body-size=20000")
         .start()
         .await;
     let client = runner.client().await;
-    // Of the limit, each field takes three bytes for its key and its length.
+    // Each of the two fields needs three bytes of the limit for its key and length.
     for (size, log) in [(9_994, 10_000), (9_995, 9_999)] {
         let list = format!("{LIST}#{}\n", "x".repeat(size - LIST.len() - 2));
         let answer = client.send(Request::of("chatty").list(list)).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_log_that_just_fits_beside_its_output_is_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_sees_no_secret_of_the_runner_and_leaves_no_file() {
+async fn hides_the_runners_environment_and_removes_scratch_files() {
     let script = "cat; env >&2; pwd >&2; touch left-behind";
     let runner = Setup::with("look", script)
         .flag("--standby=0")

@@ -1,4 +1,4 @@
-//! Requests that name the file to run, as newer versions of Porch send them.
+//! Tests of requests that name the file to run (`exec_path`), as newer versions of Porch send them.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tonic::Code;
 
 use crate::support::{LIST, Request, Setup, error_of, list_of};
 
-/// A list of one line, printed by functions that ignore their input.
+/// A one-line list, printed by functions that ignore their input.
 const OTHER: &str = "{apiVersion: config.kubernetes.io/v1, kind: ResourceList}\n";
 
 fn prints_other() -> String {
@@ -15,7 +15,7 @@ fn prints_other() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_named_file_is_run_whatever_is_configured() {
+async fn runs_the_named_file_regardless_of_the_configuration() {
     let setup = Setup::with("configured", &prints_other());
     setup.script("named", "cat");
     let named = setup.path("functions").join("named");
@@ -30,7 +30,7 @@ async fn the_named_file_is_run_whatever_is_configured() {
         let request = Request::image(image).exec_path(&named);
         assert_eq!(list_of(client.send(request).await), LIST, "{image}");
     }
-    // Callers know the functions directory by the name it has in the images of Porch.
+    // Callers use the path that the functions directory has in Porch's images.
     let request = Request::of("unknown").exec_path("/home/nonroot/functions/named");
     assert_eq!(list_of(client.send(request).await), LIST);
     let request = Request::of("unknown").exec_path(&named).tag(">= nonsense");
@@ -40,7 +40,7 @@ async fn the_named_file_is_run_whatever_is_configured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_file_leaves_the_request_to_what_is_configured() {
+async fn falls_back_to_the_configuration_for_a_missing_file() {
     let setup = Setup::with("configured", &prints_other());
     setup.file("plain", "", 0o644);
     let functions = setup.path("functions");
@@ -72,7 +72,7 @@ async fn a_missing_file_leaves_the_request_to_what_is_configured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_outside_is_refused_unless_the_configuration_names_it() {
+async fn refuses_an_outside_file_unless_configured() {
     let setup = Setup::with("inside", "cat");
     let elsewhere = setup.path("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -103,7 +103,7 @@ async fn a_file_outside_is_refused_unless_the_configuration_names_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_absolute_path_is_run_where_a_flag_says_so() {
+async fn runs_any_absolute_path_with_exec_absolute_paths() {
     let runner = Setup::new().flag("--exec-absolute-paths").start().await;
     let client = runner.client().await;
     let request = Request::of("unknown").exec_path("/bin/cat");
@@ -113,7 +113,7 @@ async fn every_absolute_path_is_run_where_a_flag_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_exec_runtime_a_named_file_is_still_not_not_found() {
+async fn returns_internal_for_a_named_file_without_the_exec_runtime() {
     let runner = Setup::new()
         .flag("--disable-runtimes=exec,pod")
         .start()

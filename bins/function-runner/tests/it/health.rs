@@ -1,4 +1,4 @@
-//! The standard health service, and reflection as old and new clients ask for it.
+//! Tests of the standard health service.
 
 use runner_proto::health::{
     HealthCheckRequest, HealthListRequest,
@@ -17,7 +17,7 @@ fn service(name: &str) -> HealthCheckRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn check_and_list_know_the_server_and_its_service() {
+async fn reports_the_server_and_its_services() {
     let runner = Setup::new().start().await;
     let mut health = runner.client().await.health();
     for name in ["", "evaluator.FunctionEvaluator", "liveness"] {
@@ -42,7 +42,7 @@ async fn check_and_list_know_the_server_and_its_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn watchers_hear_at_once_that_a_draining_server_serves_no_more() {
+async fn notifies_watchers_immediately_when_draining() {
     let gate = Gate::new();
     let mut runner = Setup::with("hold", &gate.script()).start().await;
     let client = runner.client().await;
@@ -65,7 +65,7 @@ async fn watchers_hear_at_once_that_a_draining_server_serves_no_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_of_an_unknown_service_stays_open() {
+async fn keeps_a_watch_of_an_unknown_service_open() {
     let runner = Setup::new().start().await;
     let mut health = runner.client().await.health();
     let watched = health.watch(service("evaluator.Other")).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_watch_of_an_unknown_service_stays_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_checks_are_logged_from_level_three_on() {
+async fn logs_health_checks_from_level_3() {
     for (level, logged) in [(2, false), (3, true)] {
         let runner = Setup::new()
             .flag(format!("--log-level={level}"))
@@ -82,7 +82,7 @@ async fn health_checks_are_logged_from_level_three_on() {
             .await;
         let client = runner.client().await;
         client.health().check(service("")).await.unwrap();
-        // A line that every level has, after the one in question.
+        // Every level logs this line, and it follows the line in question.
         runner.signal(Signal::TERM);
         runner.logged("draining").await;
         let found = runner

@@ -1,4 +1,4 @@
-//! Functions that cannot start or do not behave: what their callers are told.
+//! Tests of functions that cannot start or misbehave.
 
 use runner_core::Reason;
 use tonic::Code;
@@ -6,7 +6,7 @@ use tonic::Code;
 use crate::support::{LIST, Request, Setup, error_of, eventually, list_of};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_start_says_why() {
+async fn reports_why_a_function_cannot_start() {
     let setup = Setup::with("cat", "cat")
         .entry("missing", &["example.com/fn/missing:v1"])
         .entry("plain", &["example.com/fn/plain:v1"])
@@ -48,7 +48,7 @@ async fn what_cannot_start_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_start_is_in_the_log_before_anyone_calls() {
+async fn logs_unusable_executables_at_start() {
     let setup = Setup::new().entry("missing", &["example.com/fn/missing:v1"]);
     let runner = setup.start().await;
     let line = runner.logged("cannot be used").await;
@@ -56,7 +56,7 @@ async fn what_cannot_start_is_in_the_log_before_anyone_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn misbehaviour_is_answered_in_bounded_time_and_leaves_nothing() {
+async fn bounds_and_cleans_up_misbehaving_functions() {
     let list = LIST.replace('\n', "\\n");
     let runner = Setup::with("early", &format!("printf '{list}'"))
         .function(

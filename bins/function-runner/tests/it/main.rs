@@ -1,4 +1,4 @@
-//! The real binary, called over the wire as its clients call it.
+//! Tests of the real binary over gRPC, as its clients call it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 

@@ -1,4 +1,4 @@
-//! Edits of config.yaml while the runner serves.
+//! Tests of changes to config.yaml while the runner serves.
 
 use std::{fs, time::Duration};
 
@@ -14,7 +14,7 @@ functions:
   images: [example.com/fn/more:v1]
 ";
 
-/// Calls until the function is there.
+/// Calls a function until it is found.
 async fn comes_to_be(client: &Client, name: &str) -> String {
     let found = async {
         loop {
@@ -32,7 +32,7 @@ async fn comes_to_be(client: &Client, name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_added_to_the_file_is_there_without_a_restart() {
+async fn adds_a_function_without_a_restart() {
     let runner = Setup::with("cat", "cat").start().await;
     let client = runner.client().await;
     error_of(client.call("more").await, Code::NotFound);
@@ -43,7 +43,7 @@ async fn a_function_added_to_the_file_is_there_without_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_by_renaming_is_seen_too() {
+async fn detects_a_file_replaced_by_renaming() {
     let runner = Setup::with("cat", "cat").start().await;
     runner.setup.script("more", "cat");
     let new = runner.setup.path("config.yaml.new");
@@ -53,7 +53,7 @@ async fn an_edit_by_renaming_is_seen_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_edit_keeps_the_last_good_table_and_names_the_line() {
+async fn keeps_the_last_good_table_after_a_bad_edit() {
     let runner = Setup::with("cat", "cat").start().await;
     let client = runner.client().await;
     let bad = BOTH.replace("example.com/fn/more:v1", "example.com/BAD:v1");
@@ -73,7 +73,7 @@ async fn a_bad_edit_keeps_the_last_good_table_and_names_the_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replaced_executable_answers_the_very_next_call() {
+async fn uses_a_replaced_executable_for_the_next_call() {
     let runner = Setup::with("cat", "cat").start().await;
     let client = runner.client().await;
     assert_eq!(list_of(client.call("cat").await), LIST);

@@ -1,4 +1,4 @@
-//! The end: what runs is finished, what is new is refused, nothing is left behind.
+//! Tests of the shutdown: running evaluations finish, new ones are refused, nothing is left behind.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use tonic::Code;
 
 use crate::support::{Client, Gate, LIMIT, LIST, Runner, Setup, eventually, exists, list_of};
 
-/// So many calls of the gate's function, all of them running.
+/// Starts the given number of calls of the gate's function and waits until all of them run.
 async fn held(
     gate: &Gate,
     client: &Client,
@@ -36,7 +36,7 @@ fn assert_no_scratch(runner: &Runner) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_signal_finishes_what_runs_and_ends_with_0() {
+async fn finishes_running_evaluations_after_the_first_signal() {
     for signal in [Signal::TERM, Signal::INT] {
         let gate = Gate::new();
         let mut runner = runner(&gate, "1m").await;
@@ -57,7 +57,7 @@ async fn a_first_signal_finishes_what_runs_and_ends_with_0() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_runner_ends_at_once_whatever_connections_are_open() {
+async fn exits_immediately_when_idle_despite_open_connections() {
     let mut runner = runner(&Gate::new(), "1m").await;
     let client = runner.client().await;
     let refused = client.call("nobody").await.unwrap_err();
@@ -69,7 +69,7 @@ async fn an_idle_runner_ends_at_once_whatever_connections_are_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_drain_timeout_ends_what_still_runs() {
+async fn kills_running_functions_after_the_drain_timeout() {
     let gate = Gate::new();
     let mut runner = runner(&gate, "200ms").await;
     let calls = held(&gate, &runner.client().await, 4).await;
@@ -79,7 +79,7 @@ async fn the_drain_timeout_ends_what_still_runs() {
         assert_eq!(call.await.unwrap().unwrap_err().code(), Code::Unavailable);
     }
     assert_eq!(runner.ended().await.code(), Some(0));
-    // They are killed by then; the system takes a moment to clear them away.
+    // The functions are killed by then; the kernel needs a moment to remove them.
     eventually("no function is left", || {
         (!functions.iter().copied().any(exists)).then_some(())
     })
@@ -87,7 +87,7 @@ async fn the_drain_timeout_ends_what_still_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_signal_ends_at_once_and_leaves_neither_function_nor_file() {
+async fn exits_immediately_after_a_second_signal_and_cleans_up() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let gate = Gate::new();
         let mut runner = runner(&gate, "1h").await;

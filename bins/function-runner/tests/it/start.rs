@@ -1,4 +1,4 @@
-//! Starting, and refusing to: one sentence each, no backtrace, and never code 0.
+//! Tests of successful and failed starts: one sentence per failure, no backtrace, never code 0.
 
 use std::{
     fs,
@@ -28,7 +28,7 @@ fn refuses(flags: &[String]) -> Ended {
     ended
 }
 
-/// The sentence with which it refuses.
+/// Returns the error message of a failed start.
 fn sentence(flags: &[String]) -> String {
     let ended = refuses(flags);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
@@ -36,7 +36,7 @@ fn sentence(flags: &[String]) -> String {
 }
 
 #[test]
-fn a_wrong_flag_is_named_with_code_2() {
+fn names_an_invalid_flag_and_exits_with_2() {
     for (flag, named) in [
         ("--no-such-flag", "--no-such-flag"),
         ("-prot=1", "--prot"),
@@ -55,7 +55,7 @@ fn a_wrong_flag_is_named_with_code_2() {
 }
 
 #[test]
-fn an_unknown_flag_is_compared_with_the_known_ones() {
+fn suggests_a_similar_flag_for_an_unknown_one() {
     for (flag, suggested) in [("--prot=1", Some("'--port'")), ("--nosuchflag", None)] {
         let ended = refuses(&[flag.to_owned()]);
         let tip = ended.stderr.lines().find(|line| line.contains("tip:"));
@@ -68,14 +68,14 @@ fn an_unknown_flag_is_compared_with_the_known_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_level_above_the_highest_counts_as_the_highest() {
+async fn accepts_a_log_level_above_the_highest() {
     let runner = Setup::new().flag("--log-level=6").start().await;
     let client = runner.client().await;
     error_of(client.call("cat").await, Code::NotFound);
 }
 
 #[test]
-fn a_missing_functions_directory_is_named_if_functions_are_listed() {
+fn names_a_missing_functions_directory() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("config.yaml");
     fs::write(&config, CONFIG).unwrap();
@@ -91,7 +91,7 @@ fn a_missing_functions_directory_is_named_if_functions_are_listed() {
 }
 
 #[test]
-fn a_config_file_that_cannot_be_read_is_named() {
+fn names_an_unreadable_config_file() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("missing.yaml");
     for path in [missing.as_path(), directory.path()] {
@@ -102,7 +102,7 @@ fn a_config_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_malformed_config_file_is_named_with_the_line() {
+fn names_file_and_line_of_a_malformed_config() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("config.yaml");
     for (text, line) in [
@@ -126,7 +126,7 @@ fn a_malformed_config_file_is_named_with_the_line() {
 }
 
 #[test]
-fn an_occupied_port_is_named() {
+fn names_a_port_that_is_in_use() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let sentence = sentence(&[format!("--port={}", address.port())]);
@@ -135,7 +135,7 @@ fn an_occupied_port_is_named() {
 }
 
 #[test]
-fn certificates_that_cannot_be_used_are_named() {
+fn names_unusable_certificates() {
     let directory = tempfile::tempdir().unwrap();
     let nonsense = directory.path().join("nonsense.pem");
     fs::write(&nonsense, "no certificate\n").unwrap();
@@ -159,14 +159,14 @@ fn certificates_that_cannot_be_used_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_any_file_it_starts_and_knows_nothing() {
+async fn starts_without_any_configuration() {
     let runner = Setup::new().start().await;
     let error = error_of(runner.client().await.call("cat").await, Code::NotFound);
     assert_eq!(error.reason(), Reason::FunctionNotFound);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_every_runtime_disabled_it_starts_warns_and_finds_nothing() {
+async fn starts_with_a_warning_if_every_runtime_is_disabled() {
     let runner = Setup::with("cat", "cat")
         .flag("--disable-runtimes=exec,pod")
         .start()
@@ -181,7 +181,7 @@ async fn with_every_runtime_disabled_it_starts_warns_and_finds_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_file_of_a_disabled_runtime_stops_nobody() {
+async fn ignores_the_files_of_disabled_runtimes() {
     let runner = Setup::with("cat", "cat")
         .flag("--disable-runtimes=exec,pod")
         .flag("--functions=/no/such/directory")
@@ -192,7 +192,7 @@ async fn the_file_of_a_disabled_runtime_stops_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_runtime_name_is_a_warning() {
+async fn warns_about_an_unknown_runtime_name() {
     let runner = Setup::with("cat", "cat")
         .flag("--disable-runtimes=wasm, pod")
         .start()
@@ -206,7 +206,7 @@ async fn an_unknown_runtime_name_is_a_warning() {
 }
 
 #[test]
-fn a_flag_of_the_pod_runtime_without_a_wrapper_image_is_refused() {
+fn rejects_a_pod_flag_without_a_wrapper_image() {
     let ended = Runner::refuses(&["--port=0", "--listen-address=127.0.0.1", "--pod-ttl=10m"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     let said = ended.sentence();
@@ -220,7 +220,7 @@ fn a_flag_of_the_pod_runtime_without_a_wrapper_image_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_wrapper_image_executables_are_served() {
+async fn serves_executables_without_a_wrapper_image() {
     let setup = Setup::with("cat", "cat").flag("--disable-runtimes=");
     let runner = setup.start().await;
     runner
@@ -232,7 +232,7 @@ async fn without_a_wrapper_image_executables_are_served() {
     assert_eq!(list_of(runner.client().await.call("cat").await), LIST);
 }
 
-/// Answers every list with one object and everything else with 404.
+/// Starts an API server that returns one object for every list and 404 for everything else.
 fn api_server() -> std::net::SocketAddr {
     let object = r#"{"metadata": {"name": "cat", "namespace": "porch-fn-system", "generation": 1},
         "spec": {"image": "object", "prefixes": ["example.com/fn"],
@@ -265,7 +265,7 @@ fn api_server() -> std::net::SocketAddr {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn objects_name_executables_with_the_pod_runtime_off() {
+async fn uses_executables_of_objects_without_the_pod_runtime() {
     let setup = Setup::with("cat", "cat").cluster(api_server());
     let runner = setup.flag("--disable-runtimes=pod").start().await;
     let client = runner.client().await;

@@ -1,4 +1,4 @@
-//! The status service: what the runner says of itself.
+//! Tests of the status service.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use runner_proto::runner_status::{GetStatusResponse, Phase};
 
 use crate::support::{Client, Gate, LIMIT, LIST, Setup, list_of};
 
-/// Asks until the answer is as expected.
+/// Requests the status until it satisfies the condition.
 async fn eventually(client: &Client, is: impl Fn(&GetStatusResponse) -> bool) -> GetStatusResponse {
     let asked = async {
         loop {
@@ -21,7 +21,7 @@ async fn eventually(client: &Client, is: impl Fn(&GetStatusResponse) -> bool) ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_runs_waits_and_stands_by_is_told() {
+async fn reports_running_queued_and_standby_counts() {
     let gate = Gate::new();
     let runner = Setup::with("hold", &gate.script())
         .function("idle", "cat")
@@ -90,7 +90,7 @@ async fn ends_standbys_when_the_configuration_turns_standby_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn says_which_functions_have_no_standby_and_why() {
+async fn reports_why_functions_have_no_standby() {
     let list = LIST.replace('\n', "\\n");
     let runner = Setup::new()
         .function("generate", &format!("printf '{list}'"))

@@ -1,4 +1,4 @@
-//! A client that knows nothing of this project: grpcurl learns the service by reflection.
+//! Tests with grpcurl, a client that discovers the service by reflection.
 
 use std::{
     path::Path,
@@ -14,7 +14,7 @@ use crate::support::{Gate, LIST, Runner, Setup};
 
 const EVALUATE: &str = "evaluator.FunctionEvaluator/EvaluateFunction";
 
-/// Where tests/tools/build has put it.
+/// Returns the grpcurl that tests/tools/build has built.
 fn grpcurl() -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let found = Command::new(root.join("tests/tools/build"))
@@ -26,7 +26,7 @@ fn grpcurl() -> Command {
     Command::new(said(&found.stdout))
 }
 
-/// Runs it to its end.
+/// Runs grpcurl to completion.
 async fn call(runner: &Runner, flags: &[&str], words: &[&str]) -> Output {
     let mut command = grpcurl();
     command
@@ -39,7 +39,7 @@ async fn call(runner: &Runner, flags: &[&str], words: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What it prints if all is well.
+/// Returns the standard output of a successful grpcurl call.
 async fn prints(runner: &Runner, flags: &[&str], words: &[&str]) -> String {
     let output = call(runner, flags, words).await;
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -52,7 +52,7 @@ fn request(image: &str, tag: &str, list: &str) -> String {
     json!({"image": image, "tag": tag, "resourceList": list}).to_string()
 }
 
-/// The code, reason and facts of the status it prints when all is not well.
+/// Returns the code, the reason and the whole status of a failed call.
 async fn refusal(runner: &Runner, flags: &[&str], request: &str) -> (u64, String, Value) {
     let flags: Vec<&str> = flags.iter().copied().chain(["-d", request]).collect();
     let output = call(runner, &flags, &[EVALUATE]).await;
@@ -74,7 +74,7 @@ fn is(detail: &Value, kind: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_finds_and_describes_the_services() {
+async fn lists_and_describes_the_services() {
     let runner = Setup::new().start().await;
     let services = prints(&runner, &[], &["list"]).await;
     for service in [
@@ -108,7 +108,7 @@ async fn it_finds_and_describes_the_services() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_checks_health() {
+async fn checks_health() {
     let runner = Setup::new().start().await;
     let answer = prints(&runner, &[], &["grpc.health.v1.Health/Check"]).await;
     let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -116,7 +116,7 @@ async fn it_checks_health() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_evaluates() {
+async fn evaluates_a_function() {
     let runner = Setup::with("cat", "echo done >&2; cat").start().await;
     let request = request("example.com/fn/cat", "v1", LIST);
     for flags in [&["-d", &request][..], &["-use-reflection", "-d", &request]] {
@@ -128,7 +128,7 @@ async fn it_evaluates() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_told_each_error_with_its_details() {
+async fn receives_every_error_with_details() {
     let runner = Setup::with("cat", "cat")
         .function("fail", "cat >/dev/null; echo oh >&2; exit 4")
         .function("chat", "echo hello")
@@ -171,7 +171,7 @@ async fn it_is_told_each_error_with_its_details() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_reads_all_that_a_failure_says() {
+async fn receives_a_complete_failure_message() {
     let script = "cat >/dev/null; seq 5000 >&2; exit 1";
     let runner = Setup::with("trace", script).start().await;
     let request = request("example.com/fn/trace:v1", "", LIST);
@@ -185,7 +185,7 @@ async fn it_reads_all_that_a_failure_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_told_to_come_back_when_the_queue_is_full_or_the_runner_ends() {
+async fn receives_a_retry_delay_for_a_full_queue_and_when_draining() {
     let gate = Gate::new();
     let runner = Setup::with("hold", &gate.script())
         .flag("--max-parallel-executions=1")

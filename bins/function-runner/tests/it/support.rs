@@ -1,5 +1,5 @@
-//! What the tests share: a runner with the functions a test writes, its clients, and a look at
-//! what it holds.
+//! Shared parts of the tests: a runner with the functions of a test, its clients, and the resources
+//! that it holds.
 
 mod client;
 mod gate;
@@ -15,10 +15,10 @@ pub use setup::Setup;
 
 use std::time::{Duration, Instant};
 
-/// Nothing that a test waits for takes this long on a machine that works.
+/// Time limit of everything that a test waits for, 30 s.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
-/// A small resource list.
+/// A small ResourceList.
 pub const LIST: &str = "\
 apiVersion: config.kubernetes.io/v1
 kind: ResourceList
@@ -29,7 +29,7 @@ items:
     name: settings # kept
 ";
 
-/// Looks again and again until something is there.
+/// Polls until `look` returns a value.
 pub async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let limit = Instant::now() + LIMIT;
     loop {

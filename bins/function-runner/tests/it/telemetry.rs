@@ -1,4 +1,4 @@
-//! Metrics of the server as a scraper sees them.
+//! Tests of the server's metrics.
 
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -23,7 +23,7 @@ async fn scrape(port: u16) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn calls_are_measured_by_method_and_status() {
+async fn counts_calls_by_method_and_status() {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);

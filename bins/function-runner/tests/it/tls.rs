@@ -1,4 +1,4 @@
-//! TLS and client certificates.
+//! Tests of TLS and client certificates.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -11,7 +11,7 @@ use crate::support::{Client, LIST, Runner, Setup, list_of};
 
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
-/// A certificate and its key, in PEM.
+/// A certificate and its key in PEM form.
 struct Issued {
     certificate: String,
     key: String,
@@ -74,7 +74,7 @@ async fn serve(authority: &Authority, client_ca: Option<&Authority>) -> Runner {
     flags.into_iter().fold(setup, Setup::flag).start().await
 }
 
-/// Connects and evaluates; with TLS 1.3 a refused certificate may be told only then.
+/// Connects and evaluates; with TLS 1.3 a rejected certificate may only be reported by the call.
 async fn evaluate(runner: &Runner, tls: Option<ClientTlsConfig>) -> Result<String, String> {
     let scheme = if tls.is_some() { "https" } else { "http" };
     let mut endpoint = Endpoint::from_shared(format!("{scheme}://{}", runner.address)).unwrap();
@@ -92,7 +92,7 @@ async fn evaluate(runner: &Runner, tls: Option<ClientTlsConfig>) -> Result<Strin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_certificate_only_tls_is_spoken() {
+async fn accepts_only_tls_with_a_certificate() {
     let authority = Authority::new();
     let runner = serve(&authority, None).await;
     assert_eq!(
@@ -102,7 +102,7 @@ async fn with_a_certificate_only_tls_is_spoken() {
     evaluate(&runner, None).await.unwrap_err();
     let doubt = evaluate(&runner, Some(Authority::new().trust())).await;
     assert!(doubt.unwrap_err().contains("InvalidCertificate"));
-    // Those who are refused do no harm to the others.
+    // Rejected clients do not affect the others.
     assert_eq!(
         evaluate(&runner, Some(authority.trust())).await.unwrap(),
         LIST
@@ -110,7 +110,7 @@ async fn with_a_certificate_only_tls_is_spoken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_an_authority_for_clients_only_its_own_are_served() {
+async fn accepts_only_clients_of_the_configured_authority() {
     let (authority, clients) = (Authority::new(), Authority::new());
     let runner = serve(&authority, Some(&clients)).await;
     let known = authority.trust().identity(clients.client());
@@ -123,7 +123,7 @@ async fn with_an_authority_for_clients_only_its_own_are_served() {
     evaluate(&runner, None).await.unwrap_err();
 }
 
-/// Puts files where the kubelet would: into a directory of their own, to which a link is swapped.
+/// Writes files as the kubelet does: into a new directory, to which a symbolic link is swapped.
 fn mount(directory: &Path, version: &str, files: &[(&str, &str)]) {
     let own = directory.join(version);
     fs::create_dir(&own).unwrap();
@@ -136,7 +136,7 @@ fn mount(directory: &Path, version: &str, files: &[(&str, &str)]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn certificates_are_read_again_when_they_change() {
+async fn reloads_changed_certificates() {
     let (old, new) = (Authority::new(), Authority::new());
     let setup = Setup::with("cat", "cat");
     let volume = setup.path("volume");
@@ -162,7 +162,7 @@ async fn certificates_are_read_again_when_they_change() {
     assert_eq!(call(&new).await.unwrap(), LIST);
     call(&old).await.unwrap_err();
 
-    // The key of another certificate.
+    // The key belongs to another certificate.
     let mut mixed = new.server();
     mixed.key = old.server().key;
     files("3", &mixed);

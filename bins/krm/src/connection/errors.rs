@@ -1,4 +1,4 @@
-//! What a runner's error means to the person who ran the function.
+//! Failures that gRPC errors are reported as.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use tonic::{Code, Status, TimeoutExpired};
 use super::Connection;
 use crate::failure::Failure;
 
-/// The failure to report: the runner's words, its facts, and what to do.
+/// Returns the failure to report: the runner's message, its metadata and a hint.
 pub(super) fn failure(status: &Status, image: &str, connection: &Connection) -> Failure {
     let error = runner_proto::status::decode(status);
     let is_foreign = !status
@@ -37,10 +37,10 @@ pub(super) fn failure(status: &Status, image: &str, connection: &Connection) -> 
 
 const DOMAIN: &[u8] = runner_proto::status::DOMAIN.as_bytes();
 
-/// Failures of the connection itself, which no runner has put into words.
+/// Returns the failure of the connection itself, for a status that no runner sent.
 fn transport(status: &Status, connection: &Connection) -> Option<Failure> {
     let address = &connection.server.address;
-    // A status with a cause was made on this side.
+    // A status with a source was created by the client.
     let is_ours = status.source().is_some();
     let reason = || {
         status
@@ -49,7 +49,7 @@ fn transport(status: &Status, connection: &Connection) -> Option<Failure> {
     };
     match status.code() {
         Code::DeadlineExceeded => Some(too_slow(connection)),
-        // The client's own clock ends a call as cancelled.
+        // The client's own timeout ends a call with `Cancelled`.
         Code::Cancelled if is_timeout(status) => Some(too_slow(connection)),
         Code::OutOfRange | Code::ResourceExhausted => Some(
             Failure::failed(format!("a message is over the limit: {}", status.message()))

@@ -1,4 +1,4 @@
-//! Encryption on the way to the runner.
+//! TLS settings of the connection to the runner.
 
 use std::{
     fs,
@@ -34,7 +34,7 @@ pub struct Tls {
 // === impl Tls ===
 
 impl Tls {
-    /// What tonic needs; nothing for a plain connection.
+    /// Returns the TLS configuration, or `None` for a plaintext connection.
     pub(super) fn config(&self) -> Result<Option<ClientTlsConfig>, Failure> {
         if !self.tls && self.ca_file.is_none() && self.cert_file.is_none() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The checks, each in a file of its own behind one signature.
+//! The checks, each in its own file, with one signature.
 
 mod api_server;
 mod clock;
@@ -22,15 +22,14 @@ use futures::future::BoxFuture;
 
 use super::{context::Context, outcome::Outcome};
 
-/// What a check is: it looks and tells. One that has nothing to say is not a check, so there is
-/// always an outcome.
+/// A check, which returns at least one outcome.
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) needs_cluster: bool,
     pub(super) run: for<'a> fn(&'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>,
 }
 
-/// All of them, in the order they are shown.
+/// All checks, in the order in which they are shown.
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "api-server",

@@ -1,4 +1,4 @@
-//! What every check may look at: the way to the cluster, and what the runner's Deployment says.
+//! Data shared by all checks: the client of the cluster and the runner's Deployment.
 
 mod pod_flags;
 
@@ -18,7 +18,7 @@ use tokio::{sync::OnceCell, time::timeout};
 use super::{Doctor, outcome::said};
 use pod_flags::POD_FLAGS;
 
-/// An API server that takes longer is of no use to the runner either.
+/// Time limit for the first answer of the API server; a slower one is useless to the runner too.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
@@ -39,15 +39,15 @@ pub(super) struct Account {
     pub(super) name: String,
 }
 
-/// What a check gets.
+/// The data that every check gets.
 pub(super) struct Context<'a> {
     pub(super) client: Client,
     pub(super) options: &'a Doctor,
-    /// Why nothing in the cluster can be looked at.
+    /// The reason why the API server cannot be reached, if so.
     pub(super) unreachable: Option<String>,
-    /// The runner's Deployment; none: it is not there.
+    /// The runner's Deployment; `None` if it does not exist.
     pub(super) deployment: Result<Option<Deployment>, kube::Error>,
-    /// The way in which the wrapper gets into pods, found out by the first check that needs it.
+    /// The injection of the wrapper, determined by the first check that needs it.
     pub(super) injection: OnceCell<Option<InjectionStatus>>,
     report: OnceCell<Option<GetStatusResponse>>,
 }
@@ -58,7 +58,7 @@ impl<'a> Context<'a> {
     pub(super) async fn new(options: &'a Doctor, client: Client) -> Self {
         let unreachable = match timeout(PATIENCE, client.apiserver_version()).await {
             Ok(Ok(_)) => None,
-            // It answers, though not to us.
+            // The server answers, but rejects the credentials.
             Ok(Err(kube::Error::Api(status))) if matches!(status.code, 401 | 403) => None,
             Ok(Err(error)) => Some(format!("the API server does not answer: {}", said(&error))),
             Err(_) => Some(format!(
@@ -81,8 +81,9 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the status of the runner at `--address`, or none if no runner answers there. The
-    /// runner is asked once.
+    /// Returns the status of the runner at `--address`, or `None` if no runner answers there.
+    ///
+    /// The runner is queried only once.
     pub(super) async fn report(&self) -> Option<&GetStatusResponse> {
         let ask = || async {
             let channel = self.options.server()?.connect(REPORT_TIMEOUT).await.ok()?;
@@ -95,7 +96,7 @@ impl<'a> Context<'a> {
         self.report.get_or_init(ask).await.as_ref()
     }
 
-    /// The Deployment, if it is known.
+    /// Returns the Deployment, if it exists and can be read.
     pub(super) fn runner(&self) -> Option<&Deployment> {
         self.deployment.as_ref().ok()?.as_ref()
     }
@@ -104,7 +105,8 @@ impl<'a> Context<'a> {
         self.runner()?.spec.as_ref()?.template.spec.as_ref()
     }
 
-    /// The runner's container: the one with its variable, or its name, or the first.
+    /// Returns the runner's container: the one with `WRAPPER_SERVER_IMAGE`, else the one named
+    /// `function-runner`, else the first.
     pub(super) fn container(&self) -> Option<&Container> {
         let containers = &self.pod_spec()?.containers;
         let has_variable = |it: &&Container| {
@@ -120,7 +122,7 @@ impl<'a> Context<'a> {
             .or_else(|| containers.first())
     }
 
-    /// The value of one of the runner's flags, if it is given.
+    /// Returns the value of one of the runner's flags, if it is set.
     pub(super) fn flag(&self, name: &str) -> Option<String> {
         let container = self.container()?;
         let words: Vec<&str> = [&container.command, &container.args]
@@ -137,7 +139,7 @@ impl<'a> Context<'a> {
             .is_some_and(|value| matches!(&*value, "" | "true" | "1" | "t" | "T" | "TRUE" | "True"))
     }
 
-    /// Every value of a flag that may be given more than once.
+    /// Returns every value of a flag that may be given more than once.
     pub(super) fn flags(&self, name: &str) -> Vec<String> {
         let container = self.container();
         let words = container.iter().flat_map(|it| it.args.iter().flatten());
@@ -148,14 +150,15 @@ impl<'a> Context<'a> {
             .collect()
     }
 
-    /// Whether the runner uses pods at all.
+    /// Returns whether the pod runtime is on.
     pub(super) fn uses_pods(&self) -> bool {
         self.pods_off().is_none()
     }
 
-    /// Returns the reason why the pod runtime is off, or none if it is on.
+    /// Returns the reason why the pod runtime is off, or `None` if it is on.
     ///
-    /// A runner without the wrapper's image turns it off by itself, unless a flag asks for it.
+    /// A runner without the wrapper's image turns the pod runtime off, unless a flag of the pod
+    /// runtime is set.
     pub(super) fn pods_off(&self) -> Option<&'static str> {
         let disabled = self.flag("disable-runtimes").unwrap_or_default();
         if disabled.split(',').any(|name| name.trim() == "pod") {
@@ -166,7 +169,7 @@ impl<'a> Context<'a> {
         is_off.then_some("the pod runtime is off (WRAPPER_SERVER_IMAGE is not set)")
     }
 
-    /// Whether the Deployment is known to start the runner without the wrapper's image.
+    /// Returns whether the Deployment certainly starts the runner without the wrapper's image.
     pub(super) fn lacks_wrapper_image(&self) -> bool {
         self.wrapper_image().is_none() && !self.wrapper_image_is_elsewhere()
     }
@@ -183,7 +186,7 @@ impl<'a> Context<'a> {
             .unwrap_or(MAX_REQUEST_BODY_SIZE)
     }
 
-    /// What the Deployment says of the wrapper's image; none: nothing.
+    /// Returns the wrapper's image, from `--wrapper-image` or the Deployment, if either names it.
     pub(super) fn wrapper_image(&self) -> Option<String> {
         if let Some(image) = &self.options.wrapper_image {
             return Some(image.clone());
@@ -193,7 +196,8 @@ impl<'a> Context<'a> {
         variable.value.clone().filter(|value| !value.is_empty())
     }
 
-    /// Whether it comes from elsewhere, where it cannot be seen from here.
+    /// Returns whether the wrapper's image may come from a source that is not read here, such as a
+    /// ConfigMap.
     pub(super) fn wrapper_image_is_elsewhere(&self) -> bool {
         let Some(container) = self.container() else {
             return false;
@@ -203,7 +207,7 @@ impl<'a> Context<'a> {
             || container.env_from.as_ref().is_some_and(|it| !it.is_empty())
     }
 
-    /// The account the runner has, or that was named.
+    /// Returns the service account to check: the one given, else the runner's.
     pub(super) fn account(&self) -> Option<Account> {
         if let Some(account) = &self.options.as_service_account {
             return Some(account.clone());
@@ -217,7 +221,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Reads `NAMESPACE/NAME`.
+/// Parses `NAMESPACE/NAME`.
 pub(super) fn account(text: &str) -> Result<Account, String> {
     match text.split_once('/') {
         Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => Ok(Account {
@@ -228,8 +232,10 @@ pub(super) fn account(text: &str) -> Result<Account, String> {
     }
 }
 
-/// A flag as the runner reads it: one dash or two, the value behind `=` or as the next word, the
-/// last one wins. Alone, its value is empty.
+/// Returns the value of a flag, parsed as the runner does.
+///
+/// A flag has one dash or two, and its value follows `=` or is the next word. The last occurrence
+/// wins. A flag without a value is empty.
 fn flag(words: &[&str], name: &str) -> Option<String> {
     let mut value = None;
     for (at, word) in words.iter().enumerate() {
@@ -253,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_read_as_the_runner_does() {
+    fn parses_flags_as_the_runner_does() {
         let words = [
             "/server",
             "--pod-namespace=fns",
@@ -273,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_has_a_namespace() {
+    fn rejects_an_account_without_a_namespace() {
         let named = account("porch-system/runner").unwrap();
         assert_eq!(
             (&*named.namespace, &*named.name),

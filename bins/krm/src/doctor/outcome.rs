@@ -1,28 +1,28 @@
-//! What a check finds.
+//! Outcomes of checks.
 
 use serde::Serialize;
 
-/// How bad it is.
+/// The severity of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
     Ok,
     Warning,
     Failed,
-    /// Not looked at, and why.
+    /// The check was not possible or not needed; the finding gives the reason.
     Skipped,
 }
 
-/// One thing that was found.
+/// One result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Outcome {
     pub(super) state: State,
     pub(super) finding: String,
-    /// A command, or a field to change; always there where something is wrong.
+    /// A command, or a field to change; present in every warning and failure.
     pub(super) fix: Option<String>,
 }
 
-/// The same with the check's name, as it is shown.
+/// An outcome with the name of its check, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) check: &'static str,
@@ -63,7 +63,8 @@ impl Outcome {
         }
     }
 
-    /// What could not be looked at: nobody's fault if it is only that we may not.
+    /// Returns the outcome for an object that cannot be read: skipped if only the user lacks
+    /// permission.
     pub(super) fn unseen(what: &str, error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
@@ -77,7 +78,7 @@ impl Outcome {
     }
 }
 
-/// An API error in the server's own words.
+/// Returns the API server's message, or the innermost cause of another error.
 pub(super) fn said(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),

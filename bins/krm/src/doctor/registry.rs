@@ -1,4 +1,4 @@
-//! Registries as the runner would ask them, from here.
+//! Access to registries from this machine, with the runner's settings.
 
 use std::{io::Write, path::PathBuf};
 
@@ -7,7 +7,9 @@ use tempfile::NamedTempFile;
 
 use super::context::Context;
 
-/// A docker config to ask with. What came from the cluster is in a file of our own while this lives.
+/// A docker config for requests to registries.
+///
+/// Content from the cluster is kept in a temporary file for the lifetime of the value.
 pub(super) enum Credentials {
     None,
     File(PathBuf),
@@ -17,7 +19,7 @@ pub(super) enum Credentials {
 // === impl Credentials ===
 
 impl Credentials {
-    /// Of a text that was read from a Secret.
+    /// Returns credentials with the content of a Secret.
     pub(super) fn held(text: &[u8]) -> std::io::Result<Self> {
         let mut file = NamedTempFile::new()?;
         file.write_all(text)?;
@@ -32,7 +34,7 @@ impl Credentials {
         }
     }
 
-    /// All registries, asked with these.
+    /// Returns a client for all registries that uses these credentials.
     pub(super) fn registry(&self, context: &Context<'_>) -> Result<Registry, String> {
         let mirrors = context.flags("registry-mirror");
         let defaults = Options::default();

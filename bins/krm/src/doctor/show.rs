@@ -1,4 +1,4 @@
-//! Findings for people and for programs.
+//! Formats findings: a table for people, JSON for programs.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub(super) fn table(findings: &[Finding], width: u16) -> String {
     let wrong = findings
         .iter()
         .filter_map(|it| Some((it, it.outcome.fix.as_ref()?)));
-    // Below the table, in whole lines: a command is there to be copied.
+    // Fixes follow the table in unwrapped lines, so that commands can be copied.
     for (Finding { check, outcome }, fix) in wrong {
         let state = name(outcome.state);
         let finding = printable(&outcome.finding).replace('\n', "\n  ");
@@ -34,7 +34,9 @@ pub(super) fn table(findings: &[Finding], width: u16) -> String {
     text
 }
 
-/// Names and states stay as they are; more may be added beside them.
+/// Formats the findings as JSON.
+///
+/// Names and states are stable; fields may be added.
 pub(super) fn json(findings: &[Finding]) -> String {
     let document = json!({
         "findings": findings,
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cluster_says_cannot_move_the_cursor() {
+    fn replaces_escape_sequences_from_the_cluster() {
         let bad = Finding {
             check: "x",
             outcome: Outcome::failed("\x1b[2J", "\x1b[2J"),

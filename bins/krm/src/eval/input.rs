@@ -1,4 +1,4 @@
-//! What the function is given: a package or a list, and a configuration.
+//! Input of the function: a package or a ResourceList, and a configuration.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 use super::Eval;
 use crate::{failure::Failure, list, package::Package, yaml};
 
-/// The function's input.
+/// The resources and the configuration that a function is called with.
 #[derive(Debug)]
 pub(super) struct Input {
     source: Source,
@@ -49,7 +49,7 @@ impl Input {
         Ok(Self { source, config })
     }
 
-    /// The package, unless the list came from standard input.
+    /// Returns the package, or `None` if the list came from standard input.
     pub(super) fn package(&self) -> Option<&Package> {
         match &self.source {
             Source::Package(package) => Some(package),
@@ -57,7 +57,7 @@ impl Input {
         }
     }
 
-    /// The resource list to send.
+    /// Returns the ResourceList to send.
     pub(super) fn list(&self) -> Result<String, Failure> {
         match (&self.source, &self.config) {
             (Source::Package(package), config) => Ok(list::build(package, config.as_deref())),
@@ -71,7 +71,7 @@ impl Input {
     }
 }
 
-/// `[DIR] [KEY=VALUE…]`
+/// The positional arguments, `[DIR] [KEY=VALUE…]`.
 #[derive(Debug, PartialEq, Eq)]
 struct Arguments {
     directory: PathBuf,
@@ -121,7 +121,8 @@ fn config(file: Option<&Path>, pairs: &[(String, String)]) -> Result<Option<Stri
         ))
     };
     yaml::single(&text).map_err(|error| bad(&error))?;
-    // Only the resource itself fits into a list: no `---`, no comments behind the last line.
+    // Only the resource itself fits into a list: `---` and comments after its last line are left
+    // out.
     let documents = crate::package::Document::split(&text).map_err(|error| bad(&error))?;
     match documents
         .into_iter()
@@ -155,7 +156,7 @@ mod tests {
     #[case(&["a=b"], ".", &[("a", "b")])]
     #[case(&["pkg", "a=b=c", "d="], "pkg", &[("a", "b=c"), ("d", "")])]
     #[case(&["-"], "-", &[])]
-    fn directory_and_pairs(
+    fn parses_directory_and_pairs(
         #[case] arguments: &[&str],
         #[case] directory: &str,
         #[case] pairs: &[(&str, &str)],
@@ -171,7 +172,7 @@ mod tests {
     #[case(&["pkg", "other"])]
     #[case(&["=x"])]
     #[case(&["a=1", "a=2"])]
-    fn nonsense_is_refused(#[case] arguments: &[&str]) {
+    fn rejects_malformed_arguments(#[case] arguments: &[&str]) {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         assert!(Arguments::parse(&arguments).is_err());
     }

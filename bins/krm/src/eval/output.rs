@@ -1,4 +1,4 @@
-//! What the function answered, shown and, if asked for, written.
+//! Shows the function's output and, with `--in-place`, writes it to the package.
 
 use std::{
     fs,
@@ -30,8 +30,9 @@ pub(super) struct Output<'a> {
 // === impl Output ===
 
 impl Output<'_> {
-    /// Log first, then what changes, then what the function says about it, then one line to
-    /// remember.
+    /// Shows the log, the changes, the results and a summary line, in this order.
+    ///
+    /// Writes the package and the ResourceList, where requested, before the summary.
     pub(super) fn show(&self) -> Result<(), Failure> {
         let envelope = runner_resourcelist::scan(&self.answer.resource_list).map_err(|error| {
             Failure::failed(format!(
@@ -56,7 +57,7 @@ impl Output<'_> {
         } else {
             Box::new(anstream::stdout())
         };
-        // A reader that has seen enough (`krm eval | head`) is no failure of ours.
+        // A reader that closes its pipe early (`krm eval | head`) is not a failure.
         let _ = self.show_changes(&mut out, merge.as_ref(), &envelope);
         let has_errors = envelope.has_errors();
         let written = match &merge {

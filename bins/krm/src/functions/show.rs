@@ -1,4 +1,4 @@
-//! The effective configuration for people and for programs.
+//! Output of `krm functions`: a table for people, JSON for programs.
 
 use std::{fmt::Write, time::Duration};
 
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::report::{count, printable};
 
-/// A problem as both formats show it.
+/// A configuration problem, as both formats show it.
 struct Problem {
     severity: &'static str,
     source: String,
     message: String,
 }
 
-/// The rows as a table, and the problems below it.
+/// Formats the rows as a table, with the problems below it.
 pub(super) fn table(table: &Table, objects: &[Listed]) -> String {
     let mut text = String::new();
     let rows = table.rows();
@@ -47,7 +47,7 @@ pub(super) fn table(table: &Table, objects: &[Listed]) -> String {
     text
 }
 
-/// The same as one JSON object.
+/// Formats the rows and the problems as one JSON object.
 pub(super) fn json(table: &Table, objects: &[Listed]) -> String {
     let functions: Vec<Value> = table
         .rows()
@@ -111,7 +111,7 @@ fn cells(row: &Row) -> [String; 5] {
     [row.image.clone(), versions, runs, settings, source]
 }
 
-/// What differs from the runner's defaults, one a line.
+/// Formats the settings that differ from the runner's defaults, one per line.
 fn pod(settings: &PodSettings) -> String {
     let mut lines = Vec::new();
     lines.extend(
@@ -149,7 +149,7 @@ fn duration(duration: Duration) -> String {
     humantime::format_duration(duration).to_string()
 }
 
-/// What we find wrong, and what the runner has said and we cannot see from here.
+/// Collects the problems found here, and those reported by the runner that cannot be found here.
 fn problems(table: &Table, objects: &[Listed]) -> Vec<Problem> {
     let found = table.problems().iter().map(|problem| Problem {
         severity: match problem.severity {
@@ -167,7 +167,7 @@ fn problems(table: &Table, objects: &[Listed]) -> Vec<Problem> {
             message,
         };
         match &object.error {
-            // An error about another form of the object may not hold any more.
+            // An error about another generation of the object may be obsolete.
             Some(error) if object.observed != Some(false) => {
                 let known = table
                     .problems()
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_says_what_runs_and_who_says_so() {
+    fn shows_runtime_and_source_in_every_row() {
         let objects = [object("a", true, None)];
         insta::assert_snapshot!(table(&effective(&objects), &objects), @r"
         ┌─────────────────────────┬──────────┬─────────────────────────┬──────────────────────┬──────────────────────┐
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_runner_says_of_an_object_is_passed_on() {
+    fn shows_errors_reported_by_the_runner() {
         let objects = [object(
             "a",
             true,
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_see_ourselves_is_said_once() {
+    fn shows_a_problem_once_if_the_runner_reports_it_too() {
         let conflict =
             "ghcr.io/x/set-namespace is already configured by the older FunctionConfig fns/a";
         let objects = [object("a", true, None), object("b", true, Some(conflict))];
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_nobody_has_acted_on_is_pointed_out() {
+    fn warns_about_an_object_that_no_runner_has_acted_on() {
         let objects = [object("a", false, Some("an error of long ago"))];
         let text = table(&effective(&objects), &objects);
         assert!(text.contains("warning: FunctionConfig fns/a: no runner has acted on it yet"));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_the_same() {
+    fn lists_functions_and_problems_as_json() {
         let objects = [object("a", true, None)];
         let value: Value = serde_json::from_str(&json(&effective(&objects), &objects)).unwrap();
         assert_eq!(value["functions"][0]["runtime"], "exec");

@@ -1,6 +1,6 @@
-//! The annotations that tie a resource to its place in the package.
+//! Annotations that record the file and index of a resource in the package.
 //!
-//! They are put on every resource that is sent and taken off every one that comes back.
+//! They are added to every resource that is sent and removed from every resource that is returned.
 
 use crate::{
     package::{Document, PackagePath},
@@ -14,16 +14,16 @@ const OLD_PATH: &str = "config.kubernetes.io/path";
 const OLD_INDEX: &str = "config.kubernetes.io/index";
 const ANNOTATIONS: [&str; 2] = ["metadata", "annotations"];
 
-/// Where a resource says it belongs.
+/// The file and index recorded in a resource's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The file's path in the package, unchecked.
+    /// Path of the file in the package, not validated.
     pub path: Option<String>,
-    /// The document's number in the file.
+    /// Index of the document in the file.
     pub index: Option<usize>,
 }
 
-/// A document's text with its place on it.
+/// Returns the document's text with annotations for `path` and `index`.
 #[must_use]
 pub fn annotate(document: &Document, root: &Node, path: &PackagePath, index: usize) -> String {
     let index = index.to_string();
@@ -37,7 +37,7 @@ pub fn annotate(document: &Document, root: &Node, path: &PackagePath, index: usi
     let entries = entries_at(&mut target, &ANNOTATIONS);
     entries.extend(values.map(|(key, value)| (plain(key), Node::text(value))));
     patch(&document.text, root, &target, &document.text).unwrap_or_else(|| {
-        // The function sees the meaning without the comments; the file keeps them all the same.
+        // The function gets the content without its comments; the file still keeps them.
         Renderer::new(&document.text)
             .document(&target)
             .trim_end()
@@ -45,8 +45,10 @@ pub fn annotate(document: &Document, root: &Node, path: &PackagePath, index: usi
     })
 }
 
-/// Where a resource that came back belongs. Functions of different generations change different
-/// annotations; the one that no longer says what was sent is the one that was meant.
+/// Returns the place of a resource that a function returned.
+///
+/// Functions of different generations change different annotations. If the two pairs differ, the
+/// pair that differs from the sent one is used.
 #[must_use]
 pub fn place(root: &Node, was_sent: impl Fn(&Place) -> bool) -> Place {
     let read = |path, index| {
@@ -70,8 +72,9 @@ pub fn place(root: &Node, was_sent: impl Fn(&Place) -> bool) -> Place {
     }
 }
 
-/// The resource without the annotations above, and without the collections they leave empty. Those
-/// the author's own file has are the author's: they come from `original`.
+/// Returns the resource without these annotations and without collections that become empty.
+///
+/// Such annotations in the author's own file belong to the author: they are taken from `original`.
 #[must_use]
 pub fn without_place(root: &Node, original: Option<&Node>) -> Node {
     let mut root = root.clone();
@@ -121,7 +124,7 @@ fn is_void(node: &Node) -> bool {
     node.is_empty_collection() || node.is_absent()
 }
 
-/// The entries of the mapping at a path, which is made where it is missing.
+/// Returns the entries of the mapping at a path, which is created if missing.
 fn entries_at<'n>(node: &'n mut Node, path: &[&str]) -> &'n mut Vec<(Node, Node)> {
     if !matches!(node.value, Value::Mapping(_)) {
         *node = Node::mapping(Vec::new());
@@ -136,7 +139,7 @@ fn entries_at<'n>(node: &'n mut Node, path: &[&str]) -> &'n mut Vec<(Node, Node)
         .iter()
         .position(|(key, _)| key.as_str() == Some(*first));
     let position = known.unwrap_or_else(|| {
-        // Metadata reads best behind the kind; anything else goes to the end.
+        // `metadata` is inserted after `kind`; other keys are appended.
         let kind = entries
             .iter()
             .position(|(key, _)| key.as_str() == Some("kind"));
@@ -147,7 +150,6 @@ fn entries_at<'n>(node: &'n mut Node, path: &[&str]) -> &'n mut Vec<(Node, Node)
     entries_at(&mut entries[position].1, rest)
 }
 
-/// A key that needs no quotes.
 fn plain(key: &str) -> Node {
     Node::text(key)
 }
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_keeps_its_text_and_gains_its_place() {
+    fn annotates_a_resource_and_keeps_its_text() {
         let text =
             "# about\nkind: X  # kind\nmetadata: # kpt-merge: /x\n  name: 'x'\n\nspec: yes\n";
         insta::assert_snapshot!(annotated(text), @r#"
@@ -199,7 +201,7 @@ mod tests {
     #[case::own_annotation(
         "kind: X\nmetadata:\n  annotations:\n    config.kubernetes.io/path: mine\n"
     )]
-    fn the_place_can_be_read_and_taken_off(#[case] text: &str) {
+    fn reads_and_removes_the_annotations(#[case] text: &str) {
         let original = single(text).unwrap();
         let sent = single(&annotated(text)).unwrap();
         let expected = Place {
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_annotation_that_was_changed_counts() {
+    fn prefers_the_annotation_that_was_changed() {
         let root = |new: &str, old: &str| {
             single(&format!(
                 "metadata:\n  annotations:\n    {PATH}: {new}\n    {OLD_PATH}: {old}\n"

@@ -1,4 +1,4 @@
-//! Writing a resource list around texts that already exist.
+//! Builds ResourceLists from existing texts.
 
 use super::annotations::annotate;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 
 const HEADER: &str = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:";
 
-/// A package as a resource list, each resource with its place on it.
+/// Returns a package as a ResourceList, each resource annotated with its place.
 #[must_use]
 pub fn build(package: &Package, function_config: Option<&str>) -> String {
     let mut list = HEADER.to_owned();
@@ -29,7 +29,7 @@ pub fn build(package: &Package, function_config: Option<&str>) -> String {
     list
 }
 
-/// The function's configuration as `key=value` pairs make it.
+/// Returns a ConfigMap with the `key=value` pairs as its data.
 #[must_use]
 pub fn config_map(pairs: &[(String, String)]) -> String {
     let mut text =
@@ -40,10 +40,10 @@ pub fn config_map(pairs: &[(String, String)]) -> String {
     text
 }
 
-/// A list somebody else made, with its function's configuration replaced.
+/// Returns an existing ResourceList with its function configuration replaced.
 ///
 /// # Errors
-/// When either text is not a single document.
+/// Returns an error if either text is not a single document.
 pub fn with_function_config(list: &str, config: &str) -> Result<String, ParseError> {
     let root = single(list)?;
     let mut target = root.clone();
@@ -56,15 +56,15 @@ pub fn with_function_config(list: &str, config: &str) -> Result<String, ParseErr
         _ => (list.to_owned(), root),
     };
     let mut target = root.clone();
-    // Places of the added value count in the configuration, those of the rest are not looked at:
-    // only what is new is printed.
+    // Offsets in the added value refer to `config`. Offsets in the rest are not used, because only
+    // new values are rendered.
     if let Value::Mapping(entries) = &mut target.value {
         entries.push((Node::text("functionConfig"), single(config)?));
     }
     Ok(patch(&bare, &root, &target, config).unwrap_or(bare))
 }
 
-/// Puts one resource behind a dash, the comments above it above the dash.
+/// Appends one resource as a list item, with the comments above it placed above the dash.
 fn push_item(list: &mut String, text: &str) {
     let body = text
         .split_inclusive('\n')
@@ -92,7 +92,7 @@ mod tests {
     use crate::yaml::single;
 
     #[test]
-    fn pairs_are_always_text() {
+    fn renders_keys_and_values_as_strings() {
         let pairs = [
             ("on".to_owned(), "yes".to_owned()),
             ("a b".to_owned(), "\"x\": 1".to_owned()),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_gets_a_configuration() {
+    fn replaces_the_function_configuration() {
         let list = "kind: ResourceList\nitems:\n- a: 1 # kept\nfunctionConfig:\n  data: {x: old}\n";
         let result = with_function_config(list, "data:\n  x: new\n").unwrap();
         assert_eq!(

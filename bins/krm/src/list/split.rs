@@ -1,37 +1,37 @@
-//! Cutting the resources out of a function's answer.
+//! Splits a function's answer into resources.
 
 use crate::yaml::{Node, ParseError, documents, lines, render::Renderer, resolve, single};
 
 /// One resource of an answer.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Its text, comments above it included, without a last newline.
+    /// Text of the resource with the comments above it, without a trailing newline.
     pub text: String,
-    /// What it says; its places count in `text`.
+    /// Content of the resource; offsets refer to `text`.
     pub root: Node,
 }
 
-/// An answer that cannot be taken apart.
+/// The reason why an answer cannot be split.
 #[derive(Debug, thiserror::Error)]
 pub enum SplitError {
-    /// It is not text.
+    /// The answer is not valid UTF-8.
     #[error("the function's answer is not UTF-8 text")]
     NotText(#[from] std::str::Utf8Error),
-    /// It is not YAML.
+    /// The answer is not valid YAML.
     #[error("the function's answer is not YAML: {0}")]
     Parse(#[from] ParseError),
-    /// Its aliases refer to nothing, or to too much.
+    /// An item has aliases that refer to nothing, or that expand to too many values.
     #[error("item {0} of the function's answer has aliases that cannot be resolved")]
     Alias(usize),
-    /// An item is not a mapping.
+    /// An item is not a mapping, or is an empty one.
     #[error("item {0} of the function's answer is not a resource")]
     NotAResource(usize),
 }
 
-/// The resources of an answer, in order.
+/// Returns the resources of an answer, in order.
 ///
 /// # Errors
-/// When the answer is not a list of mappings.
+/// Returns an error if the answer is not YAML or one of its items is not a mapping.
 pub fn split(answer: &[u8]) -> Result<Vec<Item>, SplitError> {
     let text = std::str::from_utf8(answer)?;
     let Some(root) = documents(text)?
@@ -47,7 +47,7 @@ pub fn split(answer: &[u8]) -> Result<Vec<Item>, SplitError> {
     else {
         return Ok(Vec::new());
     };
-    // Resolving is for the few answers that share a value between items.
+    // Aliases are resolved only for the few answers that share a value between items.
     let mut resolved: Option<Option<Node>> = None;
     let mut previous = key.end;
     let mut cut = Vec::with_capacity(items.items().len());
@@ -79,7 +79,7 @@ pub fn split(answer: &[u8]) -> Result<Vec<Item>, SplitError> {
     Ok(cut)
 }
 
-/// An item's text as it would stand alone, at column 0.
+/// Returns an item's text as a document of its own, starting at column 0.
 fn item_text(list: &str, previous: usize, node: &Node) -> String {
     let column = lines::column(list, node.start);
     if node.flow {
@@ -92,7 +92,8 @@ fn item_text(list: &str, previous: usize, node: &Node) -> String {
     lines::like(&text, "")
 }
 
-/// The comments between an item and the one before it that are not indented like the latter.
+/// Returns the comments above an item, without those indented past its dash: they belong to the
+/// previous item.
 fn comments_above(list: &str, previous: usize, node: &Node) -> String {
     let from = lines::content_end(list, previous);
     let between = list.get(from..node.start).unwrap_or_default();
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_cut_out_as_they_stand() {
+    fn splits_items_and_keeps_their_text() {
         let answer = "\
 kind: ResourceList
 items:
@@ -151,7 +152,7 @@ results: []
     }
 
     #[test]
-    fn indented_lists_and_json_are_cut_out_as_well() {
+    fn splits_indented_lists_and_json() {
         assert_eq!(
             texts("items:\n    -   a: 1\n        b: 2\n    - c: 3\n"),
             ["a: 1\nb: 2", "c: 3"]
@@ -169,13 +170,13 @@ results: []
     }
 
     #[test]
-    fn values_shared_between_items_are_copied() {
+    fn copies_values_shared_between_items() {
         let items = split(b"items:\n- a: &id001\n    x: 1\n- b: *id001\n").unwrap();
         assert!(same(&items[1].root, &single("b: {x: 1}").unwrap()));
     }
 
     #[test]
-    fn what_is_not_a_resource_is_refused() {
+    fn rejects_an_answer_without_resources() {
         assert!(matches!(
             split(b"items:\n- text\n"),
             Err(SplitError::NotAResource(0))

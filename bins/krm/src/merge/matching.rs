@@ -1,4 +1,4 @@
-//! Which resource of the package each item of the answer was.
+//! Matches the items of an answer to the resources of the package.
 
 use std::collections::HashMap;
 
@@ -10,21 +10,21 @@ use crate::{
 
 /// A resource of the package.
 pub struct Resource<'a> {
-    /// The file it is in.
+    /// The file that holds the resource.
     pub file: &'a File,
-    /// The number of its document there.
+    /// Index of the document in the file.
     pub index: usize,
-    /// Its text.
+    /// The document that holds the resource.
     pub document: &'a Document,
-    /// What it says.
+    /// The parsed content.
     pub root: &'a Node,
 }
 
-/// For every item the number of the resource it comes from. No resource is taken twice.
+/// Returns, for every item, the index of the resource it comes from. No resource is used twice.
 ///
-/// The place counts first: a function may rename a resource. Where two items claim one place the
-/// one with the resource's own name has it. An item whose place was lost or changed is known by
-/// group, kind, namespace and name.
+/// The place counts first, because a function may rename a resource. If several items claim one
+/// place, the item with the resource's own name gets it. An item whose place was lost or changed is
+/// matched by group, kind, namespace and name.
 pub fn origins(resources: &[Resource<'_>], items: &[Item], places: &[Place]) -> Vec<Option<usize>> {
     let mut origins = vec![None; items.len()];
     let mut claimants: HashMap<(&str, usize), Vec<usize>> = HashMap::new();
@@ -33,7 +33,7 @@ pub fn origins(resources: &[Resource<'_>], items: &[Item], places: &[Place]) -> 
             claimants.entry((path, index)).or_default().push(item);
         }
     }
-    // Filled from the back, so that the first of several with one name is taken first.
+    // Filled in reverse, so that the first of several resources with one name is used first.
     let mut unclaimed: HashMap<[&str; 4], Vec<usize>> = HashMap::new();
     for (number, resource) in resources.iter().enumerate().rev() {
         let place = (resource.file.path.as_str(), resource.index);
@@ -57,7 +57,7 @@ pub fn origins(resources: &[Resource<'_>], items: &[Item], places: &[Place]) -> 
     origins
 }
 
-/// What tells a resource from all others in a cluster.
+/// Returns the fields that identify a resource in a cluster: group, kind, namespace and name.
 fn identity(root: &Node) -> [&str; 4] {
     let field = |path: &[&str]| root.at(path).and_then(Node::as_str).unwrap_or_default();
     let version = root

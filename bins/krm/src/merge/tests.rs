@@ -7,7 +7,7 @@ use crate::{
     yaml::{render, single},
 };
 
-/// A package of one directory that does not exist: nothing here touches the disk.
+/// Returns a package in a directory that does not exist: these tests do not use the disk.
 fn package(files: &[(&str, &str)]) -> Package {
     let files = files
         .iter()
@@ -55,7 +55,7 @@ fn answered(package: &Package, answer: &str) -> Merge {
 }
 
 #[test]
-fn the_identity_function_changes_nothing() {
+fn changes_nothing_for_the_identity_function() {
     let package = package(&[("a.yaml", WEB), ("b/c.yaml", TWO)]);
     let merge = answered(&package, &build(&package, None));
     assert_eq!(
@@ -66,7 +66,7 @@ fn the_identity_function_changes_nothing() {
 }
 
 #[test]
-fn a_function_that_prints_json_changes_nothing_else() {
+fn keeps_the_style_when_the_function_prints_json() {
     let package = package(&[("a.yaml", WEB), ("b/c.yaml", TWO)]);
     let list = build(&package, None);
     let json = render::json(&single(&list).unwrap(), &list);
@@ -81,7 +81,7 @@ fn a_function_that_prints_json_changes_nothing_else() {
 }
 
 #[test]
-fn a_function_that_comments_is_taken_at_its_word() {
+fn uses_the_text_of_a_function_that_adds_comments() {
     let package = package(&[("a.yaml", WEB)]);
     let answer = build(&package, None).replace("mode: 0644", "mode: 0644 # kpt-set: ${mode}");
     let merge = answered(&package, &answer);
@@ -92,7 +92,7 @@ fn a_function_that_comments_is_taken_at_its_word() {
 }
 
 #[test]
-fn a_dropped_resource_is_removed_and_its_neighbours_stay() {
+fn removes_only_the_resource_missing_from_the_answer() {
     let package = package(&[("a.yaml", WEB), ("b.yaml", TWO)]);
     let list = build(&package, None);
     let cut = list.find("# The web server").unwrap()..list.find("- apiVersion: v1").unwrap();
@@ -106,7 +106,7 @@ fn a_dropped_resource_is_removed_and_its_neighbours_stay() {
 }
 
 #[test]
-fn a_new_resource_is_named_after_itself() {
+fn names_a_new_file_after_its_resource() {
     let package = package(&[("a.yaml", WEB)]);
     let answer = build(&package, None)
         + "- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: system:new\n";
@@ -123,7 +123,7 @@ fn a_new_resource_is_named_after_itself() {
 }
 
 #[test]
-fn a_moved_resource_takes_its_comments_along() {
+fn keeps_the_comments_of_a_moved_resource() {
     let package = package(&[("a.yaml", WEB)]);
     let merge = answered(&package, &build(&package, None).replace("a.yaml", "b.yaml"));
     let edits: Vec<_> = merge
@@ -136,7 +136,7 @@ fn a_moved_resource_takes_its_comments_along() {
 }
 
 #[test]
-fn a_lost_place_is_found_by_name() {
+fn matches_an_item_without_a_path_by_name() {
     let package = package(&[("a.yaml", WEB)]);
     let list = build(&package, None);
     let bare: String = list
@@ -160,7 +160,7 @@ fn a_copy_does_not_replace_its_original() {
 }
 
 #[test]
-fn no_item_leaves_the_package() {
+fn rejects_paths_outside_the_package() {
     let package = package(&[("a.yaml", WEB)]);
     for (path, message) in [
         ("../x.yaml", "outside the package"),
@@ -215,9 +215,9 @@ fn resource() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever a package is written like, sending it and getting it back leaves every byte.
+    /// Sending any package and merging it back unchanged keeps every byte.
     #[test]
-    fn identity_leaves_every_byte(
+    fn keeps_every_byte_for_the_identity_function(
         resources in prop::collection::vec(resource(), 1..4), crlf: bool, last_newline: bool,
     ) {
         let mut text = resources.join("---\n");
@@ -249,9 +249,9 @@ fn without(root: &Node) -> Node {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
-    /// Functions print what they like: some of it is refused, none of it is a crash.
+    /// Arbitrary answers may be rejected but never cause a panic.
     #[test]
-    fn no_answer_is_a_crash(
+    fn never_panics_on_any_answer(
         wounds in prop::collection::vec((any::<prop::sample::Index>(), 0..6usize, "[-:#{}\\[\\]&*!|>'\"?,é \n\t%a]{0,4}"), 1..6),
     ) {
         let package = package(&[("a.yaml", WEB), ("b/c.yaml", TWO)]);

@@ -1,4 +1,4 @@
-//! The text a resource has after a function saw it.
+//! Text of a resource after an evaluation.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,11 @@ use crate::{
     yaml::{Node, comments, lines, render, render::Renderer, resolve, same},
 };
 
-/// The new text of a resource that was there before; nothing if it is as it was.
+/// Returns the new text of an existing resource, or `None` if it is unchanged.
 ///
-/// The author's text is edited where the meaning changed. Only a function that writes comments of
-/// its own has its text taken whole: it handles comments, and its are part of its work.
+/// The author's text is edited where the meaning changed. Only if the function adds comments is its
+/// text used as a whole: such a function preserves comments, and its comments are part of its
+/// result.
 pub fn merged(document: &Document, item: &Item) -> Option<String> {
     let original = document.root.as_ref()?;
     let wanted = without_place(&item.root, Some(original));
@@ -32,12 +33,12 @@ pub fn merged(document: &Document, item: &Item) -> Option<String> {
     Some(with_head_comments(document, original, text))
 }
 
-/// The text of a resource that is new.
+/// Returns the text of a new resource.
 pub fn fresh(item: &Item, json: bool) -> String {
     own(item, &without_place(&item.root, None), json)
 }
 
-/// The function's own text without the place, in the style of the file it goes to.
+/// Returns the function's own text without place annotations, as JSON or YAML like the target file.
 fn own(item: &Item, wanted: &Node, json: bool) -> String {
     let text = if json == item.root.flow {
         patch(&item.text, &item.root, wanted, &item.text)
@@ -54,7 +55,7 @@ fn own(item: &Item, wanted: &Node, json: bool) -> String {
     text.trim_end().to_owned()
 }
 
-/// `annotations: {}` and none at all are the same resource.
+/// Compares two resources, where empty annotations equal absent ones.
 fn means_the_same(original: &Node, wanted: &Node) -> bool {
     let plain = |node: &Node| resolve(&without_place(node, None));
     match (plain(original), plain(wanted)) {
@@ -63,7 +64,7 @@ fn means_the_same(original: &Node, wanted: &Node) -> bool {
     }
 }
 
-/// Puts back the comments above a resource where the function left none there.
+/// Restores the comments above a resource if the function left none there.
 fn with_head_comments(document: &Document, original: &Node, text: String) -> String {
     let head = &document.text[..lines::start(&document.text, original.start)];
     if head.trim().is_empty() || text.starts_with(['#', '{']) {

@@ -1,27 +1,27 @@
-//! One document of a file, cut so that its resource can be taken out and another put in.
+//! One document of a file, split so that its resource can be replaced.
 
 use crate::yaml::{self, Node, ParseError, lines};
 
-/// A document: what leads in, what it says, what trails. Joined they are the file's own bytes.
+/// A document in three parts, which joined are the file's own bytes.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// Everything up to the resource: directives, `---`, blank lines.
+    /// Everything before the resource: directives, `---`, blank lines.
     pub lead: String,
-    /// The resource with the comments above it, without its last newline.
+    /// The resource with the comments above it, without a trailing newline.
     pub text: String,
-    /// Everything behind it: a newline, blank lines, comments.
+    /// Everything after the resource: a newline, blank lines, comments.
     pub tail: String,
-    /// What the text says, its places counted in `text`; none for documents without content.
+    /// Parsed `text`, with offsets into it; `None` for documents without content.
     pub root: Option<Node>,
 }
 
 // === impl Document ===
 
 impl Document {
-    /// Cuts a file into its documents.
+    /// Splits a file into its documents.
     ///
     /// # Errors
-    /// When the file is not YAML.
+    /// Returns an error if the file is not YAML.
     pub fn split(file: &str) -> Result<Vec<Self>, ParseError> {
         let mut documents = Vec::new();
         for document in yaml::documents(file)? {
@@ -35,8 +35,9 @@ impl Document {
             let from = text_start(whole, opened, root.start - begin);
             let to = lines::content_end(whole, root.end - begin);
             let text = &whole[from..to];
-            // Places are wanted relative to the text; parsing it alone is the sure way. A text that
-            // needs its directives (`%TAG`) does not parse alone, and is left as it is.
+            // Offsets must be relative to the text, so it is parsed again alone. A text that needs
+            // its directives (`%TAG`) does not parse alone and is kept unchanged, as one without
+            // content.
             documents.push(match yaml::single(text) {
                 Ok(root) => Self {
                     lead: whole[..from].to_owned(),
@@ -53,7 +54,7 @@ impl Document {
         Ok(documents)
     }
 
-    /// Whether this is a Kubernetes-style resource: it says its version and kind.
+    /// Returns whether this is a Kubernetes-style resource, with `apiVersion` and `kind`.
     #[must_use]
     pub fn is_resource(&self) -> bool {
         let is_named = |key| {
@@ -66,7 +67,7 @@ impl Document {
         is_named("apiVersion") && is_named("kind")
     }
 
-    /// The document's own bytes.
+    /// Returns the bytes of the document.
     #[must_use]
     pub fn join(&self) -> String {
         [self.lead.as_str(), &self.text, &self.tail].concat()
@@ -82,8 +83,10 @@ impl Document {
     }
 }
 
-/// Where the resource's text begins: with the first comment behind the `---` line, else with the
-/// resource itself. A resource on the line of the `---` begins there.
+/// Returns the offset at which the resource's text begins.
+///
+/// The text begins with the first comment after the `---` line, else with the resource itself. A
+/// resource on the same line as `---` begins there.
 fn text_start(document: &str, opened: usize, root: usize) -> usize {
     let mark = if document.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
@@ -118,7 +121,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_resource_is_cut_out_with_its_comments() {
+    fn splits_off_the_resource_with_its_comments() {
         let file =
             "# licence\n---\n\n# about\na: 1 # line\n\n# foot\n---\nb: |\n  x\n\n--- # c\n{c: 1}\n";
         let documents = Document::split(file).unwrap();
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_part_of_the_resource() {
+    fn excludes_the_byte_order_mark_from_the_resource() {
         let documents = Document::split("\u{feff}apiVersion: v1\nkind: é\n").unwrap();
         assert!(documents[0].is_resource());
         assert_eq!(documents[0].text, "apiVersion: v1\nkind: é");
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_are_told_from_other_documents() {
+    fn distinguishes_resources_from_other_documents() {
         let file = "apiVersion: v1\nkind: ConfigMap\n---\nname: values\n---\n";
         let documents = Document::split(file).unwrap();
         let verdicts: Vec<_> = documents.iter().map(Document::is_resource).collect();

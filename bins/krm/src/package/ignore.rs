@@ -1,7 +1,9 @@
-//! `.krmignore`: files of a package that are not its resources.
+//! `.krmignore`: files of a package that are not resources.
 
-/// The patterns of one `.krmignore`, as in a `.gitignore`: later lines win, `!` takes back, a
-/// trailing `/` means directories, a `/` elsewhere ties the pattern to the file's directory.
+/// The patterns of one `.krmignore`, as in a `.gitignore`.
+///
+/// Later lines win, `!` negates, a trailing `/` matches directories only, and a `/` elsewhere
+/// anchors the pattern to the directory of the `.krmignore`.
 #[derive(Debug, Default)]
 pub struct Ignore(Vec<Pattern>);
 
@@ -16,13 +18,14 @@ struct Pattern {
 // === impl Ignore ===
 
 impl Ignore {
-    /// Reads the file's lines.
+    /// Parses the lines of a `.krmignore`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self(text.lines().filter_map(Pattern::parse).collect())
     }
 
-    /// Whether a path below the file's directory is ignored: `None` where no line speaks of it.
+    /// Returns whether a path, relative to the file's directory, is ignored, or `None` if no line
+    /// matches.
     #[must_use]
     pub fn verdict(&self, path: &str, is_directory: bool) -> Option<bool> {
         self.0
@@ -70,7 +73,10 @@ impl Pattern {
     }
 }
 
-/// `*` and `?` stay within a path part, `**` crosses them. Linear but for nested `**`.
+/// Matches a glob.
+///
+/// `*` and `?` match within a path segment, `**` matches across segments. Takes linear time except
+/// for nested `**`.
 fn glob(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern, text) {
         ([], []) => true,
@@ -113,12 +119,12 @@ mod tests {
     #[case("*.yaml\n!keep.yaml", "keep.yaml", Some(false))]
     #[case("# comment\n\n", "# comment", None)]
     #[case("v?.yaml", "v1.yaml", Some(true))]
-    fn patterns(#[case] lines: &str, #[case] path: &str, #[case] expected: Option<bool>) {
+    fn matches_patterns(#[case] lines: &str, #[case] path: &str, #[case] expected: Option<bool>) {
         assert_eq!(Ignore::parse(lines).verdict(path, false), expected);
     }
 
     #[test]
-    fn a_trailing_slash_means_directories() {
+    fn matches_directories_for_a_trailing_slash() {
         assert_eq!(Ignore::parse("charts/").verdict("charts", true), Some(true));
     }
 }

@@ -1,12 +1,12 @@
-//! A file's place inside a package.
+//! Path of a file inside a package.
 
 use std::{fmt, path::Path};
 
-/// A relative path that stays inside the package, with `/` between its parts.
+/// A relative path that stays inside the package, with `/` as separator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PackagePath(String);
 
-/// A path that leads out of the package, or nowhere.
+/// The error for a path that leaves the package or names no file.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("path {0:?} does not stay inside the package")]
 pub struct BadPath(String);
@@ -14,10 +14,11 @@ pub struct BadPath(String);
 // === impl PackagePath ===
 
 impl PackagePath {
-    /// Checks a path that somebody else chose.
+    /// Validates a path from an untrusted source.
     ///
     /// # Errors
-    /// When it is empty, absolute, has a `..`, or a character no file name should have.
+    /// Returns an error if the path is empty, absolute, ends in `/`, or contains `..`, `.git`, a
+    /// backslash or a control character.
     pub fn parse(path: &str) -> Result<Self, BadPath> {
         let bad = || BadPath(path.to_owned());
         if path.starts_with('/') || path.chars().any(|c| c.is_control() || c == '\\') {
@@ -37,13 +38,13 @@ impl PackagePath {
         Ok(Self(parts.join("/")))
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the file is JSON by its name.
+    /// Returns whether the file's extension is `.json`.
     #[must_use]
     pub fn is_json(&self) -> bool {
         Path::new(&self.0)
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_stay_inside() {
+    fn rejects_paths_that_leave_the_package() {
         assert_eq!(
             PackagePath::parse("a/./b.yaml").unwrap().as_str(),
             "a/b.yaml"

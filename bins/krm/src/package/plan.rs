@@ -1,43 +1,44 @@
-//! What a package's files become when each resource has its new text.
+//! New contents of a package's files, computed from the new text of each resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Document, Package, PackagePath};
 use crate::yaml::lines;
 
-/// Which file a resource goes to, and what its text is there.
+/// The file and the text of one resource after a function ran.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The file.
+    /// The file that the resource is written to.
     pub path: PackagePath,
-    /// The document of that file it takes the place of; none: it is added behind the others.
+    /// Index of the document to replace in the file; `None` to append the resource.
     pub replaces: Option<usize>,
-    /// The text, without a last newline; none: the text that is there.
+    /// The text, without a trailing newline; `None` to keep the current text.
     pub text: Option<String>,
 }
 
-/// One file's change.
+/// The change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// The file.
+    /// The file to change.
     pub path: PackagePath,
-    /// Its bytes as they were read; none: it is new.
+    /// The content when the package was read; `None` if the file is new.
     pub old: Option<String>,
-    /// Its bytes to be; none: it goes.
+    /// The new content; `None` if the file is removed.
     pub new: Option<String>,
 }
 
-/// Every file that changes, in the order of their paths.
+/// The files that change, ordered by path.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The changes.
     pub edits: Vec<Edit>,
 }
 
 // === impl Plan ===
 
 impl Plan {
-    /// Lays the targets out in files. A resource of the package that no target replaces is removed.
+    /// Distributes the targets to files.
+    ///
+    /// A resource of the package that no target replaces is removed.
     #[must_use]
     pub fn new(package: &Package, targets: &[Target]) -> Self {
         let mut paths: BTreeSet<&PackagePath> =
@@ -65,7 +66,7 @@ impl Plan {
     }
 }
 
-/// A file's bytes, or nothing if no document with content is left.
+/// Returns the content of a file, or `None` if no document with content is left.
 fn assemble(documents: &[Document], targets: &[&Target]) -> Option<String> {
     let model = documents.first().map_or("", |document| &document.tail);
     let mut text = String::new();
@@ -80,8 +81,8 @@ fn assemble(documents: &[Document], targets: &[&Target]) -> Option<String> {
             continue;
         };
         has_content = true;
-        // A file that did not begin with `---` does not begin with one because its first
-        // resource went.
+        // A file that did not begin with `---` must not begin with one after its first resource was
+        // removed.
         let lead = if text.is_empty() && index > 0 && !documents[0].lead.starts_with("---") {
             document
                 .lead
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn untouched_resources_are_no_edit() {
+    fn plans_no_edit_for_unchanged_resources() {
         let targets = [
             target("a.yaml", Some(0), None),
             target("a.yaml", Some(2), None),
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_text_takes_the_old_ones_place() {
+    fn replaces_the_text_of_a_changed_resource() {
         let targets = [
             target("a.yaml", Some(0), Some("x: 1")),
             target("a.yaml", Some(2), None),
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_resource_leaves_the_others() {
+    fn keeps_the_other_resources_of_a_file() {
         let expected = "values: 1\n---\nkind: B\napiVersion: v1\n";
         let edits = planned(FILE, &[target("a.yaml", Some(2), None)]);
         assert_eq!(
@@ -184,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_nothing_is_removed() {
+    fn removes_a_file_without_content() {
         let file = "# licence\n---\nkind: A\napiVersion: v1\n";
         assert_eq!(planned(file, &[]), [("a.yaml".to_owned(), None)]);
     }
 
     #[test]
-    fn new_resources_are_added_behind_the_others() {
+    fn appends_new_resources() {
         let targets = [
             target("a.yaml", Some(0), None),
             target("a.yaml", None, Some("new: 1")),

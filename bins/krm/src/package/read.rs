@@ -1,4 +1,4 @@
-//! Reading a package from its directory.
+//! Reads a package from its directory.
 
 use std::{
     fs, io,
@@ -8,68 +8,68 @@ use std::{
 use super::{Document, PackagePath, ignore::Ignore};
 use crate::yaml::ParseError;
 
-/// A directory's resource files, in the order of their paths.
+/// The resource files of a directory, ordered by path.
 #[derive(Debug)]
 pub struct Package {
-    /// Where it is.
+    /// The package's directory.
     pub root: PathBuf,
     /// The files that hold at least one resource.
     pub files: Vec<File>,
-    /// Symbolic links that were passed by.
+    /// Symbolic links to resource files, which were skipped.
     pub links: Vec<PathBuf>,
 }
 
-/// A file as it was read.
+/// A resource file as it was read.
 #[derive(Debug)]
 pub struct File {
-    /// Its place in the package.
+    /// Path of the file in the package.
     pub path: PackagePath,
-    /// Its bytes.
+    /// The whole content.
     pub text: String,
-    /// The same, cut.
+    /// The content, split into documents.
     pub documents: Vec<Document>,
 }
 
-/// Why a package cannot be read.
+/// The reason why a package cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// There is no such directory.
+    /// The path is not a directory.
     #[error("{} is not a directory; name the package's directory", .0.display())]
     NotADirectory(PathBuf),
-    /// The system said no.
+    /// The operating system returned an error.
     #[error("cannot read {}: {source}", .path.display())]
     Io {
-        /// What was read.
+        /// The file or directory that cannot be read.
         path: PathBuf,
-        /// What it said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file with a resource's extension that is not YAML.
+    /// A file with a resource file's name is not YAML.
     #[error("{} is not YAML: {source}; correct it or list it in .krmignore", .path.display())]
     Parse {
-        /// The file.
+        /// The invalid file.
         path: PathBuf,
-        /// Where and why.
+        /// The parser's error.
         source: ParseError,
     },
-    /// A file that is not text.
+    /// The file is not valid UTF-8.
     #[error("{} is not UTF-8 text; correct it or list it in .krmignore", .0.display())]
     NotText(PathBuf),
-    /// A file name that cannot be an annotation's value.
+    /// The file's name cannot be the value of an annotation.
     #[error("the name of {} cannot be passed to a function; rename it", .0.display())]
     BadName(PathBuf),
 }
 
-/// The ignore files that hold in a directory, outermost first, with the directory each is in.
+/// The `.krmignore` files that apply to a directory, outermost first, each with its directory.
 type Rules = Vec<(String, Ignore)>;
 
 // === impl Package ===
 
 impl Package {
-    /// Reads every resource file of a directory and those below it.
+    /// Reads every resource file of a directory and its subdirectories.
     ///
     /// # Errors
-    /// When something cannot be read or is not YAML.
+    /// Returns an error if a file cannot be read or is not YAML.
     pub fn read(root: &Path) -> Result<Self, ReadError> {
         if !root.is_dir() {
             return Err(ReadError::NotADirectory(root.to_owned()));
@@ -84,7 +84,7 @@ impl Package {
         Ok(package)
     }
 
-    /// The resources: where they stand and what they are.
+    /// Returns the resources, each with its file and its index in the file.
     pub fn resources(&self) -> impl Iterator<Item = (&File, usize, &Document)> {
         self.files.iter().flat_map(|file| {
             let documents = file.documents.iter().enumerate();
@@ -94,7 +94,7 @@ impl Package {
         })
     }
 
-    /// The file at a path, if it was read.
+    /// Returns the file at a path, if it holds resources.
     #[must_use]
     pub fn file(&self, path: &PackagePath) -> Option<&File> {
         self.files.iter().find(|file| file.path == *path)
@@ -134,8 +134,8 @@ impl Package {
             if kind.is_dir() {
                 self.walk(&path, rules)?;
             } else if is_resource_file(name) {
-                // A link may lead out of the package, and two names for one file would be written
-                // twice; kpt passes links by as well.
+                // A link may lead out of the package, and a file with two names would be written
+                // twice. kpt skips links as well.
                 if kind.is_symlink() {
                     self.links.push(full);
                 } else {
@@ -212,7 +212,7 @@ mod tests {
     const RESOURCE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n";
 
     #[test]
-    fn resources_are_found_and_the_rest_is_passed_by() {
+    fn finds_resources_and_skips_other_files() {
         let directory = package(&[
             ("Kptfile", "apiVersion: kpt.dev/v1\nkind: Kptfile\n"),
             ("b/c.yml", RESOURCE),
@@ -242,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn broken_yaml_is_named_with_its_line() {
+    fn reports_file_and_line_of_invalid_yaml() {
         let directory = package(&[("bad.yaml", "a: 1\nb: {\n")]);
         let message = Package::read(directory.path()).unwrap_err().to_string();
         assert!(message.contains("bad.yaml is not YAML: line"), "{message}");
     }
 
     #[test]
-    fn a_missing_directory_is_named() {
+    fn reports_a_missing_directory() {
         let error = Package::read(Path::new("/no/such/package")).unwrap_err();
         assert!(matches!(error, ReadError::NotADirectory(_)));
     }

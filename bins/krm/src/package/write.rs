@@ -1,4 +1,4 @@
-//! Writing a plan to disk: all of it or nothing.
+//! Writes a plan to disk, either completely or not at all.
 
 use std::{
     fs, io,
@@ -10,47 +10,49 @@ use tempfile::{Builder, NamedTempFile};
 
 use super::{Edit, PackagePath};
 
-/// Why a package was not written. Nothing of it was, then.
+/// The reason why a package was not written.
+///
+/// Nothing was written, except for [`WriteError::Stuck`].
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A part of the path is a symbolic link or no directory.
+    /// A part of the path is a symbolic link or not a directory.
     #[error("{} is a link or not a directory, so nothing was written", .0.display())]
     NotInside(PathBuf),
-    /// Somebody else wrote there since the package was read.
+    /// The file changed since the package was read.
     #[error("{} changed while the function ran, so nothing was written; run it again", .0.display())]
     ChangedMeanwhile(PathBuf),
-    /// The system said no.
+    /// The operating system returned an error; completed changes were undone.
     #[error("cannot write {}: {source}; the package is as it was", .path.display())]
     Io {
-        /// What was written.
+        /// The file that cannot be written.
         path: PathBuf,
-        /// What it said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The system said no, and no again when what was done should be undone.
+    /// The operating system returned an error, and a completed change could not be undone.
     #[error("cannot write {} ({source}), nor restore {}: look at both", .path.display(), .stuck.display())]
     Stuck {
-        /// What was written.
+        /// The file that cannot be written.
         path: PathBuf,
-        /// What could not be restored.
+        /// The file that cannot be restored.
         stuck: PathBuf,
-        /// The first refusal.
+        /// The first error of the operating system.
         source: io::Error,
     },
 }
 
-/// A file that is ready to take its place.
+/// A change that is prepared and only needs a rename or a removal.
 struct Staged<'a> {
     path: PathBuf,
     edit: &'a Edit,
-    /// None: the file goes.
+    /// The temporary file with the new content; `None` to remove the file.
     new: Option<NamedTempFile>,
 }
 
 /// Writes every edit below `root`, or none.
 ///
 /// # Errors
-/// When something cannot be written; what was done by then is undone.
+/// Returns an error if an edit cannot be written; completed edits are undone.
 pub fn write(root: &Path, edits: &[Edit]) -> Result<(), WriteError> {
     for edit in edits {
         check(root, &edit.path)?;
@@ -66,7 +68,7 @@ pub fn write(root: &Path, edits: &[Edit]) -> Result<(), WriteError> {
     result
 }
 
-/// No link leads out of the package, and no file stands where a directory must be.
+/// Checks that no part of the path is a symbolic link, and that no file is in place of a directory.
 fn check(root: &Path, path: &PackagePath) -> Result<(), WriteError> {
     let mut full = root.to_owned();
     let mut parts = path.as_str().split('/').peekable();
@@ -121,7 +123,8 @@ fn stage<'a>(
     Ok(staged)
 }
 
-/// The new content beside its place, so that a rename puts it there at once.
+/// Writes the new content to a temporary file in the target's directory, so that a rename is
+/// atomic.
 fn temporary(path: &Path, text: &str, made: &mut Vec<PathBuf>) -> io::Result<NamedTempFile> {
     let directory = path.parent().unwrap_or(path);
     for ancestor in directory.ancestors().collect::<Vec<_>>().into_iter().rev() {
@@ -136,7 +139,8 @@ fn temporary(path: &Path, text: &str, made: &mut Vec<PathBuf>) -> io::Result<Nam
     file.write_all(text.as_bytes())?;
     let permissions = match fs::metadata(path) {
         Ok(metadata) => metadata.permissions(),
-        // Temporary files are private; a package's are as the umask makes them.
+        // Temporary files are private; a new file gets the directory's mode without the execute
+        // bits.
         Err(_) => fs::metadata(directory).map(|metadata| {
             use std::os::unix::fs::PermissionsExt;
             fs::Permissions::from_mode(metadata.permissions().mode() & 0o666)
@@ -204,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_made_changed_and_removed() {
+    fn creates_changes_and_removes_files() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::write(root.join("a.yaml"), "old").unwrap();
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_not_followed() {
+    fn does_not_follow_links() {
         let directory = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         symlink(outside.path(), directory.path().join("way")).unwrap();
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_somebody_else_changed_stops_everything() {
+    fn writes_nothing_if_a_file_changed_meanwhile() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::write(root.join("a.yaml"), "a").unwrap();
@@ -259,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_half_way_undoes_the_first_half() {
+    fn undoes_completed_edits_after_a_failure() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::write(root.join("a.yaml"), "a").unwrap();
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_made_in_vain_are_removed() {
+    fn removes_created_directories_after_a_failure() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::write(root.join("file"), "").unwrap();

@@ -1,4 +1,4 @@
-//! Keys that come, go and change.
+//! Adds, removes and changes the keys of mappings.
 
 use super::{Opaque, Patch, Slot};
 use crate::yaml::{Node, lines, render::After, same_key};
@@ -7,9 +7,9 @@ use crate::yaml::{Node, lines, render::After, same_key};
 struct Entry<'a> {
     key: &'a Node,
     value: &'a Node,
-    /// Behind the colon.
+    /// Byte offset after the colon.
     behind: usize,
-    /// Behind the value, or behind the colon if there is none.
+    /// Byte offset after the value, or after the colon if there is no value.
     end: usize,
 }
 
@@ -49,7 +49,7 @@ impl Patch<'_> {
             .map(|(key, value)| {
                 let rest = &self.text[key.end..];
                 let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-                // `? key` and keys without a value in flow style have no colon here.
+                // `? key` and keys without a value in flow style are not followed by a colon.
                 if !rest[blanks..].starts_with(':') {
                     return Err(Opaque);
                 }
@@ -72,7 +72,7 @@ impl Patch<'_> {
     fn remove_entry(&mut self, entries: &[Entry<'_>], position: usize) {
         let entry = &entries[position];
         if lines::is_first(self.text, entry.key.start) {
-            // What stands above the first key may speak of all of them.
+            // A comment above the first key may describe all keys.
             let start = if position == 0 {
                 entry.key.start
             } else {
@@ -80,7 +80,7 @@ impl Patch<'_> {
             };
             self.remove_lines(start, entry.end);
         } else if let Some(next) = entries.get(position + 1) {
-            // The first key behind a dash: the next one takes its place.
+            // The key follows a dash on the same line: the next key takes its place.
             self.edit(entry.key.start, next.key.start, "");
         }
     }

@@ -1,4 +1,4 @@
-//! List items that come, go and change.
+//! Adds, removes and changes the items of lists.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -104,7 +104,7 @@ impl Patch<'_> {
     }
 }
 
-/// Where the dash of a list's item is, if nothing but blanks stands between.
+/// Returns the offset of an item's dash, if only spaces separate the two.
 pub(super) fn dash(text: &str, item: &Node) -> Option<usize> {
     let line = text
         .get(lines::start(text, item.start)..item.start)?
@@ -114,8 +114,8 @@ pub(super) fn dash(text: &str, item: &Node) -> Option<usize> {
     is_dash.then_some(dash)
 }
 
-/// What makes an item the same one after a change: its name, as Kubernetes merges lists, else all
-/// of it.
+/// Returns the identity of an item across changes: its merge key, as Kubernetes merges lists, or
+/// its whole content.
 fn identity(item: &Node, source: &str) -> String {
     for key in ["name", "key", "mountPath", "containerPort", "port"] {
         if let Some(name) = item.get(key).and_then(Node::as_str) {
@@ -125,8 +125,9 @@ fn identity(item: &Node, source: &str) -> String {
     Renderer::new(source).flow(item)
 }
 
-/// Which old item each new one comes from, in order. Items that changed beyond recognition are
-/// matched by position where as many went as came.
+/// Returns pairs of an old and a new index for the items that correspond, in order.
+///
+/// Items with different identities are matched by position where as many were removed as added.
 fn pairs(old: &[String], new: &[String]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for op in capture_diff_slices(Algorithm::Myers, old, new) {

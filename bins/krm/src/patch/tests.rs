@@ -55,10 +55,10 @@ spec:
     "  # Who serves.\n  containers:\n    - name: nginx  # the server\n      image: 'nginx:1'\n      args:\n        - \"-c\"\n    # The helper.\n    - name: helper\n      image: helper:1\n",
     ""
 )]
-fn only_what_changed_is_changed(#[case] old: &str, #[case] new: &str) {
+fn edits_only_the_changed_text(#[case] old: &str, #[case] new: &str) {
     assert!(DEPLOYMENT.contains(old));
     let wanted = DEPLOYMENT.replace(old, new);
-    // The function reports the wanted meaning as JSON: no comments, no quotes of ours.
+    // The function returns the wanted content as JSON, without comments and with its own quotes.
     let root = single(&wanted).unwrap();
     let printed = Renderer {
         json: true,
@@ -71,7 +71,7 @@ fn only_what_changed_is_changed(#[case] old: &str, #[case] new: &str) {
 }
 
 #[test]
-fn a_value_that_came_from_nothing_leaves_the_comment() {
+fn keeps_the_comment_of_a_key_without_a_value() {
     assert_eq!(
         patched("a: # why\nb: 1\n", "a: x\nb: 1").unwrap(),
         "a: x # why\nb: 1\n"
@@ -83,7 +83,7 @@ fn a_value_that_came_from_nothing_leaves_the_comment() {
 }
 
 #[test]
-fn a_scalar_can_become_a_tree_and_a_tree_a_scalar() {
+fn replaces_scalars_by_collections_and_collections_by_scalars() {
     assert_eq!(
         patched("a: 1\nb: 2\n", "a: {c: [x]}\nb: 2").unwrap(),
         "a:\n  c:\n  - x\nb: 2\n"
@@ -95,7 +95,7 @@ fn a_scalar_can_become_a_tree_and_a_tree_a_scalar() {
 }
 
 #[test]
-fn block_scalars_are_replaced_whole() {
+fn replaces_whole_block_scalars() {
     let text = "data:\n  script: |\n    one\n    two\n\n  other: x\n";
     let result = patched(
         text,
@@ -109,7 +109,7 @@ fn block_scalars_are_replaced_whole() {
 }
 
 #[test]
-fn json_stays_json() {
+fn keeps_json_valid() {
     let text = "{\n  \"a\": 1,\n  \"m\": {}\n}\n";
     let result = patched(text, "a: 2\nm:\n  x: 'y'\nn: z\n").unwrap();
     assert_eq!(
@@ -127,7 +127,7 @@ fn json_stays_json() {
 }
 
 #[test]
-fn aliases_survive_when_their_meaning_does() {
+fn keeps_aliases_whose_meaning_is_unchanged() {
     let text = "a: &x 1\nb: *x\nc: 1\n";
     assert_eq!(
         patched(text, "a: &x 1\nb: *x\nc: 2\n").unwrap(),
@@ -142,14 +142,14 @@ fn aliases_survive_when_their_meaning_does() {
 }
 
 #[test]
-fn line_ends_stay() {
+fn keeps_line_endings() {
     let text = "a: 1\r\nb: 2\r\n";
     let result = patched(text, "a: 1\nb: 3\nc: {d: 4}\n").unwrap();
     assert_eq!(result, "a: 1\r\nb: 3\r\nc:\r\n  d: 4\r\n");
 }
 
 #[test]
-fn a_text_without_a_last_newline_is_fine() {
+fn accepts_a_text_without_a_trailing_newline() {
     assert_eq!(patched("a: 1", "a: 1\nb: 2").unwrap(), "a: 1\nb: 2");
 }
 
@@ -175,9 +175,9 @@ fn document() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Block YAML patched towards any other document means that document, or is left alone.
+    /// Block YAML patched towards any other document means that document, or no patch is returned.
     #[test]
-    fn a_patch_means_its_target(from in document(), to in document(), wide: bool) {
+    fn produces_the_meaning_of_the_target(from in document(), to in document(), wide: bool) {
         let text = Renderer { wide, ..Renderer::new(&from) }.document(&single(&from).unwrap());
         if let Some(result) = patched(&text, &to) {
             prop_assert!(same(&single(&result).unwrap(), &single(&to).unwrap()));
@@ -186,7 +186,7 @@ proptest! {
 
     /// Rendering keeps the meaning, and a patch towards the same meaning changes no byte.
     #[test]
-    fn no_change_is_no_edit(from in document(), wide: bool) {
+    fn leaves_unchanged_documents_untouched(from in document(), wide: bool) {
         let text = Renderer { wide, ..Renderer::new(&from) }.document(&single(&from).unwrap());
         prop_assert!(same(&single(&text).unwrap(), &single(&from).unwrap()));
         prop_assert_eq!(patched(&text, &from), Some(text));

@@ -1,4 +1,4 @@
-//! A package's changes as a unified diff.
+//! Formats the changes of a package as a unified diff.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,12 @@ use similar::{ChangeTag, TextDiff};
 use super::printable;
 use crate::package::Edit;
 
-/// Writes the diff of every file that changes. Colours are the writer's business to keep or drop.
+/// Writes the diff of every file that changes.
+///
+/// The writer decides whether colours are kept or dropped.
 ///
 /// # Errors
-/// When the writer fails.
+/// Returns an error if the writer fails.
 pub fn write(to: &mut impl Write, edits: &[Edit]) -> io::Result<()> {
     edits.iter().try_for_each(|edit| write_file(to, edit))
 }

@@ -1,11 +1,11 @@
-//! A function's results as a table.
+//! Formats a function's results as a table.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use runner_resourcelist::{FunctionResult, ResourceRef, Severity};
 
 use super::printable;
 
-/// The table, without a last newline; nothing for no results.
+/// Returns the table without a trailing newline, or `None` if there are no results.
 #[must_use]
 pub fn table(results: &[FunctionResult], width: u16) -> Option<String> {
     if results.is_empty() {
@@ -51,7 +51,7 @@ pub fn table(results: &[FunctionResult], width: u16) -> Option<String> {
     Some(table.to_string())
 }
 
-/// How many results are of each severity, worst first: `1 error, 2 warnings`.
+/// Returns the number of results of each severity, worst first: `1 error, 2 warnings`.
 #[must_use]
 pub fn summary(results: &[FunctionResult]) -> String {
     let parts: Vec<String> = [Severity::Error, Severity::Warning, Severity::Info]

@@ -1,4 +1,6 @@
-//! A runner's status as one JSON document. Names stay; what is added is added beside them.
+//! Formats a runner's status as one JSON document.
+//!
+//! Names are stable: fields may be added, but not renamed or removed.
 
 use std::time::Duration;
 
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_that_is_off_is_null() {
+    fn shows_a_disabled_runtime_as_null() {
         let document = document(&GetStatusResponse::default());
         assert_eq!(
             (&document["exec"], &document["pod"]),

@@ -1,4 +1,4 @@
-//! One picture after the other: drawn over the last on a terminal, appended elsewhere.
+//! Shows successive frames: redrawn in place on a terminal, appended elsewhere.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ const REST_OF_SCREEN: &str = "\x1b[J";
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 
-/// Where pictures go.
+/// The output for successive frames.
 #[derive(Debug)]
 pub(super) struct Screen {
     redraws: bool,
@@ -33,9 +33,9 @@ impl Screen {
         }
     }
 
-    /// Shows the next picture.
+    /// Shows the next frame.
     pub(super) fn show(&mut self, picture: &str, to: &mut impl Write) -> io::Result<()> {
-        // The terminal may have another size by now.
+        // The terminal may have been resized.
         let height = terminal_size::terminal_size().map_or(usize::MAX, |(_, rows)| rows.0.into());
         self.show_within(height, picture, to)
     }
@@ -46,7 +46,7 @@ impl Screen {
             to.write_all(picture.as_bytes())?;
             return to.flush();
         }
-        // In one go, so that no half of a picture is seen.
+        // Written at once, so that no partial frame is visible.
         let mut frame = String::with_capacity(picture.len() + 64);
         if first {
             frame.push_str(CLEAR);
@@ -54,7 +54,7 @@ impl Screen {
         }
         frame.push_str(HOME);
         let lines: Vec<&str> = picture.lines().collect();
-        // The last row stays free: a newline in it would scroll.
+        // The last row stays free, because a newline in it would scroll.
         let room = height.saturating_sub(1).max(2);
         let shown = if lines.len() > room {
             room - 1
@@ -77,7 +77,7 @@ impl Screen {
         to.flush()
     }
 
-    /// Leaves the last picture standing.
+    /// Restores the cursor and leaves the last frame visible.
     pub(super) fn leave(&self, to: &mut impl Write) -> io::Result<()> {
         if self.redraws && self.begun {
             to.write_all(SHOW_CURSOR.as_bytes())?;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_shows_one_picture_over_the_other() {
+    fn redraws_frames_in_place_on_a_terminal() {
         let mut screen = Screen::terminal();
         let first = shown(&mut screen, 24, "long line\nx\n");
         assert_eq!(
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_never_scrolls_the_terminal() {
+    fn truncates_frames_to_the_height_of_the_terminal() {
         let picture = "line\n".repeat(10);
         let frame = shown(&mut Screen::terminal(), 5, &picture);
         assert_eq!(frame.matches('\n').count(), 4, "{frame}");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_pictures_are_appended_as_they_are() {
+    fn appends_frames_unchanged_without_a_terminal() {
         let mut screen = Screen::appending();
         assert_eq!(shown(&mut screen, 2, "a\nb\nc\n"), "a\nb\nc\n");
         assert_eq!(shown(&mut screen, 2, "d\n"), "d\n");

@@ -1,4 +1,4 @@
-//! A runner's status as tables.
+//! Formats a runner's status as tables.
 
 use std::{fmt::Write, time::Duration};
 
@@ -12,13 +12,13 @@ use runner_proto::{
 
 use crate::report::{count, printable};
 
-/// Of a digest's hex digits, as many as tell one from another.
+/// Number of hex digits shown of a digest, enough to distinguish images.
 const DIGEST_DIGITS: usize = 12;
 
-/// From this width on names stay in one piece.
+/// Minimum width, in columns, at which names are not wrapped.
 const ROOMY: u16 = 90;
 
-/// All of it.
+/// Formats the whole status.
 pub(super) fn tables(report: &GetStatusResponse, address: &str, width: u16) -> String {
     let mut text = format!(
         "function-runner {} at {address}: {}, up {}\n",
@@ -162,7 +162,7 @@ fn pod(pod: &Pod) -> [String; 7] {
     ]
 }
 
-/// How the pods that this runner started came up, a column for each step.
+/// Appends a table of how the pods of this runner started, with a column for each step.
 fn starts<'a>(text: &mut String, width: u16, pods: impl Iterator<Item = &'a Pod> + Clone) {
     let mut header = vec!["START OF"];
     for step in pods.clone().flat_map(|pod| &pod.start) {
@@ -184,7 +184,7 @@ fn starts<'a>(text: &mut String, width: u16, pods: impl Iterator<Item = &'a Pod>
     table(text, width, titles, rows);
 }
 
-/// Nothing where there are no rows.
+/// Appends a table, or nothing if there are no rows.
 fn table<H, R>(text: &mut String, width: u16, header: H, rows: impl Iterator<Item = R>)
 where
     H: IntoIterator<Item: Into<String>>,
@@ -203,7 +203,7 @@ where
     for row in rows {
         table.add_row(row.into_iter().map(|cell| printable(&cell).into_owned()));
     }
-    // Names are there to be copied: where there is room for them, others give way.
+    // Names are meant to be copied: if the table is wide enough, the other columns wrap instead.
     if width >= ROOMY
         && let Some(names) = table.column_mut(0)
     {
@@ -238,7 +238,7 @@ fn or_dash(text: &str) -> &str {
     if text.is_empty() { "-" } else { text }
 }
 
-/// The two units that matter: `2h 3m`, `59s`.
+/// Formats a duration in its two largest units: `2h 3m`, `59s`.
 fn short(duration: Option<WireDuration>) -> String {
     let Some(duration) = duration.and_then(|it| Duration::try_from(it).ok()) else {
         return "-".to_owned();

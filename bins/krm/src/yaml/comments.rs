@@ -1,8 +1,8 @@
-//! Comments, which a parser throws away and authors do not.
+//! Extracts comments, which the parser discards.
 
 use super::node::{Node, Value};
 
-/// The comments of a text that holds `root`, without `#` and blanks, in order.
+/// Returns the comments of the text that holds `root`, without `#` and whitespace, in order.
 #[must_use]
 pub fn comments<'a>(text: &'a str, root: &Node) -> Vec<&'a str> {
     let mut scalars = Vec::new();
@@ -30,7 +30,7 @@ fn collect(node: &Node, places: &mut Vec<(usize, usize)>) {
     }
 }
 
-/// Between scalars, a `#` behind a blank begins a comment.
+/// Collects the comments between two scalars, where a `#` after whitespace begins a comment.
 fn scan<'a>(text: &'a str, from: usize, to: usize, found: &mut Vec<&'a str>) {
     let mut at = from;
     while let Some(hash) = text[at..to].find('#').map(|hash| at + hash) {
@@ -55,7 +55,7 @@ mod tests {
     use super::{super::single, *};
 
     #[test]
-    fn comments_are_told_from_text() {
+    fn distinguishes_comments_from_text() {
         let text = "# head\na: 'x # no' # line\nb: |  # header\n  # no\nc: a#b\n# foot\n";
         let root = single(text).unwrap();
         assert_eq!(comments(text, &root), ["head", "line", "header", "foot"]);

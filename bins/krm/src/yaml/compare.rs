@@ -1,13 +1,13 @@
-//! Whether two values mean the same, however they are written.
+//! Compares values by meaning, independent of notation.
 
 use super::node::{Node, ScalarForm, Value};
 
-/// Whether two values mean the same to Kubernetes.
+/// Returns whether two values mean the same to Kubernetes.
 ///
-/// It reads YAML 1.1, as many functions do: `no` is `false` and `0644` is `420`, so a function that
-/// prints the latter changed nothing. A function that follows YAML 1.2 prints `"no"` and `644`,
-/// which are changes. What is rare and doubtful (`y`, `1_000`, dates) is the same only if it is
-/// spelled the same.
+/// Kubernetes reads YAML 1.1, as many functions do: `no` is `false` and `0644` is `420`, so a
+/// function that prints the latter changed nothing. A function that follows YAML 1.2 prints `"no"`
+/// and `644`, which are changes. Rare and ambiguous scalars (`y`, `1_000`, dates) are equal only if
+/// they are spelled the same.
 #[must_use]
 pub fn same(a: &Node, b: &Node) -> bool {
     match (&a.value, &b.value) {
@@ -22,7 +22,7 @@ pub fn same(a: &Node, b: &Node) -> bool {
                     .iter()
                     .zip(theirs)
                     .all(|((key, value), (other_key, other_value))| {
-                        // Order means nothing, but is nearly always the same.
+                        // Order has no meaning, but is nearly always the same.
                         if same_key(key, other_key) {
                             return same(value, other_value);
                         }
@@ -35,7 +35,9 @@ pub fn same(a: &Node, b: &Node) -> bool {
     }
 }
 
-/// Whether two keys are the same. In resources every key is text, even `on` and `1`.
+/// Returns whether two keys are the same.
+///
+/// In resources every key is text, even `on` and `1`.
 #[must_use]
 pub fn same_key(a: &Node, b: &Node) -> bool {
     match (a.as_str(), b.as_str()) {
@@ -50,7 +52,7 @@ enum Meaning<'a> {
     Bool(bool),
     Integer(i128),
     Text(&'a str),
-    /// Another number, a date, or what only some readers take for one.
+    /// A non-integer number, a date, or a word that only some parsers read as one of these.
     Word(&'a str),
     Tagged(&'a str, &'a str),
 }
@@ -78,7 +80,7 @@ fn meaning(node: &Node) -> Option<Meaning<'_>> {
     })
 }
 
-/// A whole number in the notations that YAML 1.1 and Kubernetes know.
+/// Parses an integer in the notations of YAML 1.1 and Kubernetes.
 fn integer(plain: &str) -> Option<i128> {
     let (radix, digits) = match plain.as_bytes() {
         [b'0', b'x', ..] => (16, &plain[2..]),
@@ -86,14 +88,14 @@ fn integer(plain: &str) -> Option<i128> {
         [b'0', _, ..] => (8, &plain[1..]),
         _ => (10, plain),
     };
-    // Signs inside, as in `0x-1`, are no number.
+    // A sign after the prefix, as in `0x-1`, is not valid.
     let has_sign = digits.starts_with(['+', '-']) && radix != 10;
     i128::from_str_radix(digits, radix)
         .ok()
         .filter(|_| !has_sign)
 }
 
-/// Whether a plain scalar is text to every reader.
+/// Returns whether every parser reads a plain scalar as text.
 pub(super) fn is_text(plain: &str) -> bool {
     const WORDS: [&str; 14] = [
         "", "~", "null", "true", "false", "y", "n", "yes", "no", "on", "off", "=", "<<", "-",
@@ -102,7 +104,7 @@ pub(super) fn is_text(plain: &str) -> bool {
         return false;
     }
     let numeric_start = plain.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-    // Addresses and versions have more points than any number.
+    // Addresses and versions have more than one point, numbers do not.
     let points = plain.bytes().filter(|byte| *byte == b'.').count();
     let numeric = plain
         .chars()
@@ -133,7 +135,7 @@ mod tests {
     #[case::octal("a: 0644", "a: 420")]
     #[case::octal_of_new("a: 0o644", "a: 420")]
     #[case::comments("a: 1 # x", "a: 1")]
-    fn the_same(#[case] a: &str, #[case] b: &str) {
+    fn treats_equal_meanings_as_the_same(#[case] a: &str, #[case] b: &str) {
         assert!(verdict(a, b));
     }
 
@@ -147,7 +149,7 @@ mod tests {
     #[case::date("a: 2001-01-01", "a: '2001-01-01'")]
     #[case::sequence_order("[a, b]", "[b, a]")]
     #[case::missing_key("{a: 1, b: 2}", "{a: 1}")]
-    fn different(#[case] a: &str, #[case] b: &str) {
+    fn treats_unequal_meanings_as_different(#[case] a: &str, #[case] b: &str) {
         assert!(!verdict(a, b));
     }
 }

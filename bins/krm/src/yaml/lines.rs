@@ -1,12 +1,12 @@
 //! Lines and their indentation.
 
-/// Where the line of `at` begins.
+/// Returns the offset at which the line of `at` begins.
 #[must_use]
 pub fn start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-/// Where the line of `at` ends: behind its newline, or at the end of the text.
+/// Returns the offset at which the line of `at` ends: after its newline, or at the end of the text.
 #[must_use]
 pub fn end(text: &str, at: usize) -> usize {
     text[at..]
@@ -14,7 +14,7 @@ pub fn end(text: &str, at: usize) -> usize {
         .map_or(text.len(), |newline| at + newline + 1)
 }
 
-/// Where the content of the line of `at` ends: before its newline.
+/// Returns the offset at which the content of the line of `at` ends: before its newline.
 #[must_use]
 pub fn content_end(text: &str, at: usize) -> usize {
     let line = &text[..end(text, at)];
@@ -23,25 +23,25 @@ pub fn content_end(text: &str, at: usize) -> usize {
         .len()
 }
 
-/// How many characters stand before `at` on its line.
+/// Returns the number of characters before `at` on its line.
 #[must_use]
 pub fn column(text: &str, at: usize) -> usize {
     text[start(text, at)..at].chars().count()
 }
 
-/// Whether only blanks stand before `at` on its line.
+/// Returns whether only spaces precede `at` on its line.
 #[must_use]
 pub fn is_first(text: &str, at: usize) -> bool {
     text[start(text, at)..at].bytes().all(|byte| byte == b' ')
 }
 
-/// Shifts every line that has content to the right.
+/// Indents every line that is not empty.
 #[must_use]
 pub fn indent(text: &str, by: usize) -> String {
     let prefix = " ".repeat(by);
     let mut shifted = String::with_capacity(text.len() + text.len() / 8);
     for line in text.split_inclusive('\n') {
-        // A line of blanks can be content of a block scalar, so only an empty one stays as it is.
+        // A line of spaces can be content of a block scalar, so only an empty line is not indented.
         if !line.trim_end_matches(['\n', '\r']).is_empty() {
             shifted.push_str(&prefix);
         }
@@ -50,7 +50,7 @@ pub fn indent(text: &str, by: usize) -> String {
     shifted
 }
 
-/// Takes up to that many blanks off the front of every line.
+/// Removes up to `by` spaces from the start of every line.
 #[must_use]
 pub fn dedent(text: &str, by: usize) -> String {
     text.split_inclusive('\n')
@@ -65,7 +65,7 @@ pub fn dedent(text: &str, by: usize) -> String {
         .collect()
 }
 
-/// Gives a text the line ends of another.
+/// Converts the line endings of a text to those of `model`.
 #[must_use]
 pub fn like(text: &str, model: &str) -> String {
     let plain = text.replace("\r\n", "\n");
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_found_from_anywhere_in_it() {
+    fn finds_the_line_of_an_offset() {
         let text = "one\r\n  two\nthree";
         assert_eq!(start(text, 8), 5);
         assert_eq!(end(text, 8), 11);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_follow_the_model() {
+    fn converts_line_endings_to_those_of_the_model() {
         assert_eq!(like("a\nb\n", "x\r\n"), "a\r\nb\r\n");
         assert_eq!(like("a\r\nb\r\n", "x\n"), "a\nb\n");
     }

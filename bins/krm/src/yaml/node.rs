@@ -1,49 +1,49 @@
-//! One value of a document and its place in the text.
+//! Values of a document and their positions in the text.
 
-/// A value, with the bytes it occupies.
+/// A value and its byte range in the text.
 ///
-/// For a block collection the place runs from its first child to its last; for a block scalar it
-/// ends with the last line that is not blank. An empty value has no text: its place is a hint.
+/// The range of a block collection runs from its first child to its last; that of a block scalar
+/// ends with the last line that is not blank. An empty value has no text: its range is a hint.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it is.
+    /// The value itself.
     pub value: Value,
-    /// Its first byte.
+    /// Byte offset of the first byte.
     pub start: usize,
-    /// Behind its last byte.
+    /// Byte offset after the last byte.
     pub end: usize,
-    /// A flow collection: `{…}` or `[…]`.
+    /// Whether this is a flow collection: `{…}` or `[…]`.
     pub flow: bool,
-    /// The anchor's number, as aliases refer to it; 0 for none.
+    /// Number of the anchor, as used by aliases; 0 for none.
     pub anchor: usize,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A single value, its escapes and folds undone.
+    /// A single value, with escapes and folds resolved.
     Scalar {
-        /// The text meant.
+        /// The resolved text.
         text: String,
-        /// How it was written.
+        /// The notation of the scalar in the source.
         form: ScalarForm,
-        /// A tag such as `tag:yaml.org,2002:str`.
+        /// A tag such as `tag:yaml.org,2002:str`, if there is one.
         tag: Option<String>,
     },
-    /// `*name`, and the number of its anchor.
+    /// An alias: the name in `*name`, and the number of the anchor.
     Alias(String, usize),
-    /// A list.
+    /// A list of values.
     Sequence(Vec<Node>),
-    /// Keys and values in the order of the text.
+    /// A mapping: keys and values in the order of the text.
     Mapping(Vec<(Node, Node)>),
 }
 
-/// How a scalar was written.
+/// The notation of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScalarForm {
-    /// Without quotes: what it means depends on what it looks like.
+    /// A scalar without quotes, whose type depends on its text.
     Plain,
-    /// In single or double quotes: text, whatever it looks like.
+    /// A scalar in single or double quotes, which is always text.
     Quoted,
     /// A block introduced by `|` or `>`.
     Block,
@@ -52,7 +52,7 @@ pub enum ScalarForm {
 // === impl Node ===
 
 impl Node {
-    /// The text of a scalar.
+    /// Returns the text of a scalar, or `None` for other values.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
@@ -61,7 +61,7 @@ impl Node {
         }
     }
 
-    /// The value of a mapping's key.
+    /// Returns the value of a key, or `None` if this is not a mapping with that key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries()
@@ -70,13 +70,13 @@ impl Node {
             .map(|(_, value)| value)
     }
 
-    /// The value at the end of a path of keys.
+    /// Returns the value at a path of keys.
     #[must_use]
     pub fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// A mapping's entries; none for everything else.
+    /// Returns the entries of a mapping; empty for other values.
     #[must_use]
     pub fn entries(&self) -> &[(Self, Self)] {
         match &self.value {
@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// A sequence's items; none for everything else.
+    /// Returns the items of a sequence; empty for other values.
     #[must_use]
     pub fn items(&self) -> &[Self] {
         match &self.value {
@@ -94,13 +94,13 @@ impl Node {
         }
     }
 
-    /// Whether this is nothing written as nothing: `key:` and no more.
+    /// Returns whether this is a null without any text, as after `key:`.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(&self.value, Value::Scalar { text, form: ScalarForm::Plain, .. } if text.is_empty())
     }
 
-    /// Whether this is a collection without a member.
+    /// Returns whether this is a mapping or sequence without members.
     #[must_use]
     pub fn is_empty_collection(&self) -> bool {
         match &self.value {
@@ -110,7 +110,7 @@ impl Node {
         }
     }
 
-    /// A mapping of no place, for trees that are built rather than read.
+    /// Returns a mapping without a position, for trees that are built and not parsed.
     #[must_use]
     pub fn mapping(entries: Vec<(Self, Self)>) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl Node {
         }
     }
 
-    /// A quoted scalar of no place.
+    /// Returns a quoted scalar without a position.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         let value = Value::Scalar {

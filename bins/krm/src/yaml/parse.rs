@@ -1,4 +1,4 @@
-//! From text to nodes.
+//! Parses text into nodes.
 
 use std::ops::Range;
 
@@ -6,46 +6,48 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
 use super::node::{Node, ScalarForm, Value};
 
-/// Deeper than any resource; shallower than what would exhaust the stack.
+/// Nesting limit: deeper than any resource, but not deep enough to exhaust the stack.
 const MAX_DEPTH: usize = 200;
 
-/// One document of a text. The documents' ranges cover the text without gap or overlap.
+/// One document of a text.
+///
+/// The ranges of a text's documents cover the text without gaps or overlaps.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// Its part of the text, from its `---` (or the beginning) to the next.
+    /// Byte range in the text, from the document's `---` (or the beginning) to the next.
     pub range: Range<usize>,
-    /// Behind its `---`, if it has one.
+    /// Byte offset after the document's `---`, if it has one.
     pub opened: Option<usize>,
-    /// What it holds; none for one of comments only.
+    /// The document's content; `None` if it holds only comments.
     pub root: Option<Node>,
 }
 
-/// A text that is not YAML.
+/// The reason why a text is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// It breaks the grammar.
+    /// The text violates the YAML grammar.
     #[error("line {line}: {info}")]
     Syntax {
-        /// Counted from one.
+        /// Line number, starting at 1.
         line: usize,
-        /// What the parser said.
+        /// The parser's message.
         info: String,
     },
-    /// It would take too much stack to handle.
+    /// The text is nested deeper than `MAX_DEPTH`, so that processing could exhaust the stack.
     #[error("line {line}: nested deeper than {MAX_DEPTH} levels")]
     TooDeep {
-        /// Counted from one.
+        /// Line number, starting at 1.
         line: usize,
     },
-    /// One document was asked for.
+    /// The text does not contain exactly one document.
     #[error("one document expected, {0} found")]
     NotSingle(usize),
 }
 
-/// Reads every document of a text.
+/// Parses every document of a text.
 ///
 /// # Errors
-/// When the text is not YAML.
+/// Returns an error if the text is not YAML.
 pub fn documents(text: &str) -> Result<Vec<Document>, ParseError> {
     let mut builder = Builder::new(text);
     let mut parser = Parser::new_from_str(text);
@@ -56,10 +58,10 @@ pub fn documents(text: &str) -> Result<Vec<Document>, ParseError> {
     Ok(builder.finish())
 }
 
-/// Reads a text of exactly one document that is not empty.
+/// Parses a text with exactly one document that is not empty.
 ///
 /// # Errors
-/// When the text is not YAML, or not one document.
+/// Returns an error if the text is not YAML, or holds no document or several.
 pub fn single(text: &str) -> Result<Node, ParseError> {
     let mut roots: Vec<Node> = documents(text)?
         .into_iter()
@@ -71,7 +73,7 @@ pub fn single(text: &str) -> Result<Node, ParseError> {
     }
 }
 
-/// A collection whose end has not come yet, or a mapping's key that waits for its value.
+/// A collection whose end has not been parsed yet, with a mapping key that waits for its value.
 struct Open {
     node: Node,
     key: Option<Node>,
@@ -84,7 +86,8 @@ struct Builder<'a> {
     documents: Vec<Document>,
 }
 
-/// The parser counts characters, slices count bytes.
+/// A table from character offsets, which the parser reports, to byte offsets; `None` for ASCII
+/// text.
 struct Offsets(Option<Vec<usize>>);
 
 // === impl Builder ===
@@ -104,7 +107,7 @@ impl<'a> Builder<'a> {
         let end = self.offsets.byte(span.end.index(), self.text);
         match event {
             Event::DocumentStart(explicit) => {
-                // What stands before the first `---` belongs to the first document.
+                // Text before the first `---` belongs to the first document.
                 let from = if self.documents.is_empty() { 0 } else { start };
                 if let Some(last) = self.documents.last_mut() {
                     last.range.end = from;
@@ -126,7 +129,7 @@ impl<'a> Builder<'a> {
                     Event::MappingStart(..) => Value::Mapping(Vec::new()),
                     _ => Value::Sequence(Vec::new()),
                 };
-                // Block collections have no bracket: their start is an empty place.
+                // Block collections have no bracket: the span of their start is empty.
                 let flow = matches!(&self.text[start..end], "{" | "[");
                 self.open.push(Open {
                     node: Node {
@@ -168,7 +171,7 @@ impl<'a> Builder<'a> {
                 let end = match form {
                     ScalarForm::Plain if text.is_empty() => start,
                     ScalarForm::Block => start.max(self.text[..end].trim_end().len()),
-                    // The parser counts blanks and a comment behind the quotes as well.
+                    // The parser's span includes spaces and a comment after the closing quote.
                     ScalarForm::Quoted => start + quoted_len(&self.text[start..end]),
                     ScalarForm::Plain => end,
                 };
@@ -213,7 +216,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// How long a quoted scalar is, its anchor and tag included.
+/// Returns the length of a quoted scalar, including its anchor and tag.
 fn quoted_len(text: &str) -> usize {
     let mut open = 0;
     while let Some(b'&' | b'!') = text.as_bytes().get(open) {
@@ -307,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_bytes() {
+    fn reports_positions_as_byte_offsets() {
         let text = "é: ü\nlist:\n- 'x'\n- {ö: 1}\n";
         let root = single(text).unwrap();
         let place = |node: &Node| text[node.start..node.end].to_owned();
@@ -342,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_line() {
+    fn reports_the_line_of_an_error() {
         let error = documents("a: 1\nb: {\n").unwrap_err();
         assert!(error.to_string().starts_with("line "), "{error}");
         let deep = "- ".repeat(1000);
@@ -350,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn one_document_means_one() {
+    fn rejects_several_documents_and_none() {
         assert!(matches!(
             single("a: 1\n---\nb: 1\n"),
             Err(ParseError::NotSingle(2))

@@ -1,4 +1,4 @@
-//! Nodes as new text, for what has no text of its own to keep.
+//! Renders nodes as new text, for values whose original text cannot be kept.
 
 use std::fmt::Write;
 
@@ -7,30 +7,30 @@ use super::{
     node::{Node, ScalarForm, Value},
 };
 
-/// What a node stands behind, and so how its text goes on.
+/// The indicator that precedes a value and determines its indentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// Behind `key:` at that column.
+    /// After `key:`, with the key at this column.
     Key(usize),
-    /// Behind `-` at that column.
+    /// After `-`, with the dash at this column.
     Dash(usize),
 }
 
-/// Renders nodes of one source text.
+/// A renderer for the nodes of one source text.
 #[derive(Clone, Copy, Debug)]
 pub struct Renderer<'a> {
-    /// The text the nodes' places refer to.
+    /// The text that the offsets in the nodes refer to.
     pub source: &'a str,
-    /// Whether lists inside mappings are indented past their key.
+    /// Whether lists inside mappings are indented deeper than their key.
     pub wide: bool,
-    /// Whether what stands in brackets must be JSON.
+    /// Whether flow collections must be JSON.
     pub json: bool,
 }
 
 // === impl Renderer ===
 
 impl<'a> Renderer<'a> {
-    /// Renders as kpt does, where nothing else is known of the author's habits.
+    /// Returns a renderer with kpt's style, for use where the author's style is unknown.
     #[must_use]
     pub fn new(source: &'a str) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// A whole document in block style, with a newline at the end.
+    /// Renders a whole document in block style, with a trailing newline.
     #[must_use]
     pub fn document(&self, node: &Node) -> String {
         let mut text = match self.one_line(node) {
@@ -51,7 +51,7 @@ impl<'a> Renderer<'a> {
         text
     }
 
-    /// What follows `key:` or `-`, the separating blank or newline included.
+    /// Renders the text that follows `key:` or `-`, including the separating space or newline.
     #[must_use]
     pub fn value(&self, node: &Node, after: After) -> String {
         if let Some(line) = self.one_line(node) {
@@ -76,14 +76,13 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// A key of a mapping.
     #[must_use]
     pub fn key(&self, node: &Node) -> String {
         self.one_line(node)
             .unwrap_or_else(|| json_string(node.as_str().unwrap_or_default()))
     }
 
-    /// A node on one line, as it can stand in block style: nothing for what needs several.
+    /// Renders a node on one line of block style, or returns `None` if it needs several lines.
     #[must_use]
     pub fn one_line(&self, node: &Node) -> Option<String> {
         match &node.value {
@@ -110,7 +109,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// A node inside brackets, on one line.
+    /// Renders a node in flow style, on one line.
     #[must_use]
     pub fn flow(&self, node: &Node) -> String {
         match &node.value {
@@ -142,7 +141,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// A key inside brackets.
+    /// Renders a key in flow style.
     #[must_use]
     pub fn flow_key(&self, node: &Node) -> String {
         match node.as_str() {
@@ -152,7 +151,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// A collection whose first line begins at `column`, the others indented to it.
+    /// Renders a collection whose first line begins at `column`, and indents the other lines to it.
     fn block(&self, node: &Node, column: usize) -> String {
         let mut text = String::new();
         let indent = " ".repeat(column);
@@ -183,7 +182,7 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// A node as indented JSON, for files that are JSON.
+/// Renders a node as indented JSON, for JSON files.
 #[must_use]
 pub fn json(node: &Node, source: &str) -> String {
     let mut text = String::new();
@@ -227,13 +226,13 @@ fn write_json(node: &Node, renderer: Renderer<'_>, depth: usize, text: &mut Stri
     let _ = write!(text, "\n{}{close}", "  ".repeat(depth));
 }
 
-/// A text in double quotes, as JSON and YAML both read it.
+/// Returns a text in double quotes, valid in both JSON and YAML.
 #[must_use]
 pub fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Whether a text needs no quotes anywhere: letters first, nothing YAML gives a meaning to.
+/// Returns whether a text never needs quotes: a letter first and no character special to YAML.
 fn is_bare(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text
@@ -242,7 +241,7 @@ fn is_bare(text: &str) -> bool {
         && is_text(text)
 }
 
-/// Whether a text of several lines reads best as a literal block, and survives in one.
+/// Returns whether a text has several lines and can be written as a literal block without loss.
 fn is_literal(text: &str) -> bool {
     text.trim_end_matches('\n').contains('\n')
         && !text.starts_with([' ', '\n'])
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn json_becomes_readable_yaml() {
+    fn renders_json_as_block_yaml() {
         let source = r#"{"a": {"b": [1, "x", {"c": true, "d": []}]}, "e": "one\ntwo\n", "f": "yes", "g": "1"}"#;
         let text = rendered(source, false);
         insta::assert_snapshot!(text, @r#"
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_becomes_json() {
+    fn renders_yaml_as_json() {
         let source = "a:\n- b: yes\n  c: text\n  d: |\n    x\n- []\ne:\n";
         insta::assert_snapshot!(json(&single(source).unwrap(), source), @r#"
         {
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn awkward_texts_survive() {
+    fn preserves_texts_with_special_characters() {
         for text in [
             "a\nb",
             "a\n\n\nb\n\n",

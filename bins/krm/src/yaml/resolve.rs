@@ -1,14 +1,15 @@
-//! Aliases replaced by what they stand for.
+//! Replaces aliases by the values they refer to.
 
 use std::collections::HashMap;
 
 use super::node::{Node, Value};
 
-/// More values than any list holds; a few nested aliases can stand for billions.
+/// Limit on the nodes of a resolved tree: more than any list holds. A few nested aliases can expand
+/// to billions.
 const MAX_NODES: usize = 1_000_000;
 
-/// The tree with every alias replaced by a copy of its anchor's value, or nothing if the copies
-/// would be too many.
+/// Returns the tree with every alias replaced by a copy of its anchor's value, or `None` if the
+/// tree would have more than `MAX_NODES` nodes or an alias has no anchor.
 #[must_use]
 pub fn resolve(root: &Node) -> Option<Node> {
     let mut resolver = Resolver {
@@ -19,7 +20,7 @@ pub fn resolve(root: &Node) -> Option<Node> {
 }
 
 struct Resolver {
-    /// The resolved values of the anchors seen so far, with their sizes.
+    /// The resolved values of the anchors seen so far, with their numbers of nodes.
     anchors: HashMap<usize, (Node, usize)>,
     budget: usize,
 }
@@ -67,14 +68,14 @@ mod tests {
     };
 
     #[test]
-    fn aliases_become_what_they_stand_for() {
+    fn replaces_aliases_by_their_values() {
         let root = single("a: &x {b: &y 1}\nc: *x\nd: *y\n").unwrap();
         let expanded = single("a: {b: 1}\nc: {b: 1}\nd: 1\n").unwrap();
         assert!(same(&resolve(&root).unwrap(), &expanded));
     }
 
     #[test]
-    fn a_billion_laughs_are_refused() {
+    fn rejects_exponentially_growing_aliases() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..10 {
             let aliases = vec![format!("*a{}", level - 1); 10].join(", ");

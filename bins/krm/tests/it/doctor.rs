@@ -1,6 +1,6 @@
 use crate::support::{Package, krm};
 
-/// A kubeconfig for an address where nobody is.
+/// Returns a kubeconfig for an address where no server listens.
 fn nowhere() -> Package {
     let kubeconfig = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "c",
         "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
@@ -10,7 +10,7 @@ fn nowhere() -> Package {
 }
 
 #[test]
-fn without_a_cluster_that_answers_one_thing_is_wrong_and_the_rest_is_skipped() {
+fn fails_one_check_and_skips_the_others_without_an_api_server() {
     let files = nowhere();
     let file = files.path().join("kubeconfig");
     let file = file.to_str().unwrap();
@@ -36,7 +36,7 @@ fn without_a_cluster_that_answers_one_thing_is_wrong_and_the_rest_is_skipped() {
 }
 
 #[test]
-fn what_makes_no_sense_is_the_command_lines_fault() {
+fn rejects_invalid_arguments_with_code_2() {
     let run = krm(&["doctor", "--as-service-account", "runner"], "");
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("NAMESPACE/NAME"), "{}", run.stderr);

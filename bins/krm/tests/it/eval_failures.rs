@@ -38,8 +38,8 @@ fn an_unknown_function_comes_with_advice() {
 }
 
 #[test]
-fn a_runner_that_is_not_there_is_named() {
-    // Bound and let go: nobody listens there.
+fn reports_the_address_of_an_unreachable_runner() {
+    // The listener is dropped at once, so no server listens at its address.
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -74,7 +74,7 @@ fn a_function_that_hangs_is_left_at_the_deadline() {
 }
 
 #[test]
-fn a_runner_that_hangs_up_is_unreachable() {
+fn reports_a_lost_connection_as_unreachable() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = Runner::start(Function::fails(|| Status::unavailable("connection closed")));
     let run = runner.eval(&[package.arg()]);
@@ -87,7 +87,7 @@ fn a_runner_that_hangs_up_is_unreachable() {
 }
 
 #[test]
-fn a_server_of_another_kind_is_told() {
+fn reports_a_server_that_does_not_use_grpc() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let server = std::thread::spawn(move || {
@@ -117,7 +117,7 @@ fn a_server_of_another_kind_is_told() {
 }
 
 #[test]
-fn a_package_over_the_limit_is_not_sent() {
+fn does_not_send_a_package_over_the_limit() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = Runner::start(Function::identity());
     let run = runner.eval(&["--max-message-size", "100", package.arg()]);
@@ -131,7 +131,7 @@ fn a_package_over_the_limit_is_not_sent() {
 }
 
 #[test]
-fn an_answer_over_the_limit_is_refused() {
+fn rejects_an_answer_over_the_limit() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = Runner::start(Function::edits(|list| {
         format!("{list}# {}\n", "x".repeat(100_000))
@@ -143,7 +143,7 @@ fn an_answer_over_the_limit_is_refused() {
 }
 
 #[test]
-fn an_answer_that_is_no_list_is_refused() {
+fn rejects_an_answer_that_is_not_a_list() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = Runner::start(Function::edits(|_| "Hello!\n".to_owned()));
     let run = runner.eval(&["-i", package.arg()]);
@@ -169,8 +169,8 @@ fn an_answer_that_is_no_list_is_refused() {
 #[case::in_place_from_stdin(&["eval", "--image", "x", "-i", "-"], "--in-place needs a directory")]
 #[case::missing_ca(&["eval", "--image", "x", "--ca-file", "/no/such", "."], "cannot read --ca-file /no/such")]
 #[case::key_alone(&["eval", "--image", "x", "--key-file", "/no/such", "."], "--cert-file")]
-fn a_wrong_command_line_is_code_2(#[case] arguments: &[&str], #[case] message: &str) {
-    // An empty directory is an empty package, wherever the tests run.
+fn rejects_a_wrong_command_line_with_code_2(#[case] arguments: &[&str], #[case] message: &str) {
+    // An empty directory is an empty package, in every working directory.
     let package = Package::new(&[]);
     let arguments: Vec<&str> = arguments
         .iter()
@@ -182,7 +182,7 @@ fn a_wrong_command_line_is_code_2(#[case] arguments: &[&str], #[case] message: &
 }
 
 #[test]
-fn a_missing_package_is_named() {
+fn reports_a_missing_package() {
     let run = krm(&["eval", "--image", "x", "/no/such/package"], "");
     assert_eq!(run.code, 1);
     assert_eq!(

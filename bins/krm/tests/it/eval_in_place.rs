@@ -2,7 +2,7 @@ use crate::support::{DEPLOYMENT, Function, Package, Runner, SERVICES};
 use std::os::unix::fs::symlink;
 
 #[test]
-fn the_identity_function_leaves_every_byte() {
+fn keeps_every_byte_for_the_identity_function() {
     let package = Package::new(&[
         ("web.yaml", DEPLOYMENT),
         ("svc/all.yaml", SERVICES),
@@ -26,7 +26,7 @@ fn the_identity_function_leaves_every_byte() {
 }
 
 #[test]
-fn only_the_changed_line_changes() {
+fn changes_only_the_changed_line() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT), ("svc/all.yaml", SERVICES)]);
     let runner = Runner::start(Function::edits(|list| {
         list.replace("replicas: 3", "replicas: 5")
@@ -44,8 +44,8 @@ fn only_the_changed_line_changes() {
 }
 
 #[test]
-fn a_function_without_regard_for_comments_does_not_harm_them() {
-    // Prints every line anew, without comments and blank lines, as many libraries do.
+fn keeps_comments_that_the_function_drops() {
+    // Prints every line without comments and blank lines, as many libraries do.
     let strip = |list: &str| {
         list.lines()
             .map(|line| line.split(" #").next().unwrap_or_default().trim_end())
@@ -66,7 +66,7 @@ fn a_function_without_regard_for_comments_does_not_harm_them() {
 }
 
 #[test]
-fn dropped_resources_go_and_empty_files_with_them() {
+fn removes_dropped_resources_and_empty_files() {
     let package = Package::new(&[("svc.yaml", SERVICES), ("web.yaml", DEPLOYMENT)]);
     let runner = Runner::start(Function::edits(|list| {
         let second = list.find("# The second.").unwrap();
@@ -81,7 +81,7 @@ fn dropped_resources_go_and_empty_files_with_them() {
 }
 
 #[test]
-fn added_resources_get_a_file_of_their_own() {
+fn writes_added_resources_to_their_own_files() {
     let package = Package::new(&[("svc.yaml", SERVICES)]);
     let runner = Runner::start(Function::edits(|list| {
         format!(
@@ -105,7 +105,7 @@ fn added_resources_get_a_file_of_their_own() {
 }
 
 #[test]
-fn nothing_is_written_outside_the_package() {
+fn writes_nothing_outside_the_package() {
     let outside = Package::new(&[("victim.yaml", "mine\n")]);
     for path in [
         "../victim.yaml",
@@ -135,7 +135,7 @@ fn nothing_is_written_outside_the_package() {
 }
 
 #[test]
-fn a_file_changed_meanwhile_is_not_overwritten() {
+fn does_not_overwrite_a_file_changed_meanwhile() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let file = package.path().join("web.yaml");
     let runner = Runner::start(Function::edits(move |list| {

@@ -10,7 +10,7 @@ items:
 ";
 
 #[test]
-fn a_list_goes_through_untouched() {
+fn passes_a_list_through_unchanged() {
     let runner = Runner::start(Function::edits(|list| list.replace("a: yes", "a: no")));
     let run = runner.eval_with_input(&["-"], LIST);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
@@ -19,7 +19,7 @@ fn a_list_goes_through_untouched() {
 }
 
 #[test]
-fn a_list_gets_the_configuration() {
+fn adds_the_configuration_to_a_list() {
     let runner = Runner::start(Function::identity());
     let run = runner.eval_with_input(&["-", "a=b"], LIST);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -32,7 +32,7 @@ fn a_list_gets_the_configuration() {
 }
 
 #[test]
-fn results_stay_out_of_the_pipe() {
+fn writes_results_to_standard_error() {
     let runner = Runner::start(Function::edits(|list| {
         format!("{list}results:\n- message: careful\n  severity: warning\n")
     }));
@@ -43,7 +43,7 @@ fn results_stay_out_of_the_pipe() {
 }
 
 #[test]
-fn a_package_can_be_turned_into_a_list() {
+fn writes_a_package_as_a_list() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = Runner::start(Function::identity());
     let run = runner.eval(&["--output", "-", package.arg()]);
@@ -53,7 +53,7 @@ fn a_package_can_be_turned_into_a_list() {
 }
 
 #[test]
-fn what_is_not_a_list_is_not_sent() {
+fn does_not_send_input_that_is_not_a_list() {
     let run = krm(&["eval", "--image", "x:v1", "-"], "a: 1\n");
     assert_eq!(run.code, 1);
     assert!(

@@ -2,7 +2,7 @@ use crate::support::{DEPLOYMENT, Function, Package, Runner, SERVICES};
 use bytes::Bytes;
 use runner_proto::evaluator::EvaluateFunctionResponse;
 
-/// The time an evaluation took is the one thing that differs between runs.
+/// Removes the duration of the evaluation, which differs between runs.
 fn without_time(text: &str) -> String {
     let time = text
         .trim_end()
@@ -44,7 +44,7 @@ fn the_function_gets_the_text_as_it_was_written() {
 }
 
 #[test]
-fn the_configuration_can_be_a_file() {
+fn accepts_a_file_as_configuration() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let config = "---\n# about\napiVersion: example.com/v1\nkind: Config # kind\nspec: {a: yes}\n";
     let other = Package::new(&[("config.yaml", config)]);
@@ -87,7 +87,7 @@ results:
 }
 
 #[test]
-fn colour_is_for_terminals() {
+fn uses_no_colour_without_a_terminal() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = Runner::start(Function::edits(|list| {
         list.replace("nginx:1.27", "nginx:1.28")

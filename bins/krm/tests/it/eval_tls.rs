@@ -1,10 +1,10 @@
-//! Encrypted connections, with and without a certificate of the caller's.
+//! TLS connections, with and without a client certificate.
 
 use crate::support::{DEPLOYMENT, Function, Package, Runner};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
-/// An authority, a server's and a client's certificate, as files.
+/// Certificates of an authority, a server and a client, as files.
 struct Files {
     package: Package,
     server: ServerTlsConfig,
@@ -43,7 +43,7 @@ impl Files {
 }
 
 #[test]
-fn a_caller_with_a_certificate_is_served() {
+fn connects_with_a_client_certificate() {
     let files = Files::new();
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = Runner::start_with_tls(Function::identity(), files.server.clone());
@@ -66,7 +66,7 @@ fn a_caller_with_a_certificate_is_served() {
 }
 
 #[test]
-fn a_caller_who_cannot_encrypt_or_prove_itself_is_told() {
+fn reports_missing_tls_or_client_certificate() {
     let files = Files::new();
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = Runner::start_with_tls(Function::identity(), files.server.clone());

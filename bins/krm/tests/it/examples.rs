@@ -1,4 +1,4 @@
-//! The example package and the example function that needs no build.
+//! Tests of the example package and of the example function that needs no build.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ fn examples() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"))
 }
 
-/// Runs the script as a runner would, but for what a failure looks like on the wire.
+/// Runs the script as a runner would, except that a failure is returned as a response.
 fn require_namespace(list: &str) -> EvaluateFunctionResponse {
     let mut child = Command::new(examples().join("functions/require-namespace.sh"))
         .stdin(Stdio::piped())
@@ -37,7 +37,7 @@ fn require_namespace(list: &str) -> EvaluateFunctionResponse {
 }
 
 #[test]
-fn the_example_package_has_one_fault() {
+fn finds_one_error_in_the_example_package() {
     let runner = Runner::start(Function::Answers(Box::new(|list| {
         Ok(require_namespace(list))
     })));
@@ -60,7 +60,7 @@ fn the_example_package_has_one_fault() {
 }
 
 #[test]
-fn a_package_without_fault_passes_and_default_is_a_warning() {
+fn accepts_a_correct_package_and_warns_about_the_default_namespace() {
     let service = fs::read_to_string(examples().join("package/service.yaml")).unwrap();
     let package = Package::new(&[
         ("a.yaml", &service),
@@ -88,7 +88,7 @@ fn a_package_without_fault_passes_and_default_is_a_warning() {
 }
 
 #[test]
-fn what_the_script_cannot_read_it_does_not_judge() {
+fn exits_with_code_2_for_input_that_is_not_a_list() {
     let output = Command::new(examples().join("functions/require-namespace.sh"))
         .stdin(fs::File::open(examples().join("config.yaml")).unwrap())
         .output()

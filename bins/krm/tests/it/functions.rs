@@ -3,7 +3,7 @@ use crate::support::{Package, krm};
 const CONFIG: &str = "functions:\n- function: set-namespace\n  images: [set-namespace:v0.4.1]\n";
 
 #[test]
-fn the_files_are_put_together_and_a_missing_binary_is_found() {
+fn combines_the_files_and_reports_a_missing_binary() {
     let files = Package::new(&[
         ("config.yaml", CONFIG),
         (
@@ -42,7 +42,7 @@ fn the_files_are_put_together_and_a_missing_binary_is_found() {
 }
 
 #[test]
-fn a_malformed_file_is_reported_with_its_line() {
+fn reports_the_line_of_a_malformed_file() {
     let files = Package::new(&[("config.yaml", "functions:\n- function: {}\n")]);
     let file = files.path().join("config.yaml");
     let run = krm(
@@ -59,7 +59,7 @@ fn a_malformed_file_is_reported_with_its_line() {
 }
 
 #[test]
-fn a_cluster_that_does_not_answer_has_an_exit_code_of_its_own() {
+fn exits_with_code_3_if_the_cluster_does_not_answer() {
     let kubeconfig = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "c",
         "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],

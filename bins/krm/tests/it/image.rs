@@ -7,7 +7,7 @@ use runner_test_registry::{DockerRegistry, Protection, Reply, Server, USER, inde
 
 use crate::support::{Package, krm};
 
-/// A protected registry with one image, and the credentials for it.
+/// Returns a protected registry with one image, and the credentials for it.
 fn registry() -> (DockerRegistry, Package) {
     let server = DockerRegistry::start_with(Protection::Password, None);
     let (user, password) = USER;
@@ -31,7 +31,7 @@ fn registry() -> (DockerRegistry, Package) {
 }
 
 #[test]
-fn what_the_runner_would_know_is_shown() {
+fn shows_the_metadata_of_an_image() {
     let (server, files) = registry();
     let config = files.path().join("config.json").display().to_string();
     let digest = index(Flavour::Oci).document().digest().to_owned();
@@ -74,7 +74,7 @@ fn what_the_runner_would_know_is_shown() {
 }
 
 #[test]
-fn a_refusal_says_what_was_tried_and_what_to_do() {
+fn reports_refused_access_with_the_credentials_tried_and_a_hint() {
     let (server, files) = registry();
     let missing = files.path().join("missing").display().to_string();
     let image = format!("{}/team/fn:v1.2.0", server.host());
@@ -93,13 +93,13 @@ fn a_refusal_says_what_was_tried_and_what_to_do() {
 }
 
 #[test]
-fn a_registry_that_does_not_answer_has_an_exit_code_of_its_own() {
+fn exits_with_code_3_if_the_registry_does_not_answer() {
     let run = krm(&["image", "127.0.0.1:1/fn:v1"], "");
     assert_eq!(run.code, 3, "{}", run.stderr);
 }
 
 #[test]
-fn what_makes_no_sense_is_the_command_lines_fault() {
+fn rejects_invalid_arguments_with_code_2() {
     let run = krm(&["image", "ghcr.io/UPPER/fn"], "");
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("upper-case letters"), "{}", run.stderr);
@@ -109,7 +109,7 @@ fn what_makes_no_sense_is_the_command_lines_fault() {
 }
 
 #[test]
-fn a_proxy_is_used_but_not_for_loopback() {
+fn uses_a_proxy_except_for_loopback() {
     let (server, files) = registry();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let proxy = runtime.block_on(Server::start(|_| Reply::new(403, "")));

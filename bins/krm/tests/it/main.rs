@@ -1,4 +1,4 @@
-//! The `krm` command against a runner of the tests' own.
+//! Tests of the `krm` command against a runner that the tests start.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

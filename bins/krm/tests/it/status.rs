@@ -19,7 +19,7 @@ use crate::support::{Function, Runner, krm};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A runner that has nothing but a status; it ends with this value.
+/// A runner that serves only its status and stops when dropped.
 struct Reporting {
     address: SocketAddr,
     runtime: Option<Runtime>,
@@ -27,7 +27,7 @@ struct Reporting {
 
 struct Service;
 
-/// `krm status --watch` on its way; it ends with this value.
+/// A running `krm status --watch`, which is killed when dropped.
 struct Watching {
     child: Child,
     lines: mpsc::Receiver<String>,
@@ -107,7 +107,7 @@ impl Watching {
         Self { child, lines }
     }
 
-    /// The next line with this text.
+    /// Returns the next line that contains a text.
     fn says(&self, text: &str) -> String {
         let limit = Instant::now() + LIMIT;
         loop {
@@ -120,7 +120,7 @@ impl Watching {
         }
     }
 
-    /// How it ends when it is told to.
+    /// Sends a signal and returns the exit code.
     fn end(mut self, signal: Signal) -> Option<i32> {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
@@ -136,7 +136,7 @@ impl Drop for Watching {
 }
 
 #[test]
-fn what_a_runner_does_is_shown() {
+fn shows_the_status_of_a_runner() {
     let runner = Reporting::start();
     let address = runner.address.to_string();
     let run = krm(&["status", "--address", &address], "");
@@ -155,7 +155,7 @@ fn what_a_runner_does_is_shown() {
 }
 
 #[test]
-fn a_watch_outlives_its_runner_and_ends_with_ctrl_c() {
+fn continues_a_watch_after_a_runner_restart_until_ctrl_c() {
     let runner = Reporting::start();
     let address = runner.address;
     let watching = Watching::start(address, &[]);
@@ -169,7 +169,7 @@ fn a_watch_outlives_its_runner_and_ends_with_ctrl_c() {
 }
 
 #[test]
-fn a_watch_for_programs_is_a_document_a_line() {
+fn prints_one_json_document_per_line_in_a_watch() {
     let runner = Reporting::start();
     let watching = Watching::start(runner.address, &["-o", "json"]);
     for _ in 0..3 {
@@ -183,7 +183,7 @@ fn a_watch_for_programs_is_a_document_a_line() {
 }
 
 #[test]
-fn a_watch_ends_when_nobody_reads_it() {
+fn ends_a_watch_when_its_output_is_closed() {
     let runner = Reporting::start();
     let mut child = Command::new(env!("CARGO_BIN_EXE_krm"))
         .args(["status", "--watch", "--interval", "20ms", "--address"])
@@ -197,7 +197,7 @@ fn a_watch_ends_when_nobody_reads_it() {
 }
 
 #[test]
-fn an_older_runner_is_told_from_none() {
+fn distinguishes_an_older_runner_from_an_unreachable_one() {
     let older = Runner::start(Function::identity());
     let run = krm(&["status", "--address", &older.address.to_string()], "");
     assert_eq!(run.code, 1, "{}", run.stderr);
@@ -218,10 +218,10 @@ fn an_older_runner_is_told_from_none() {
 }
 
 #[test]
-fn help_says_how_to_watch() {
+fn shows_the_watch_flag_in_the_help() {
     let run = krm(&["status", "--help"], "");
     assert_eq!(run.code, 0);
     assert!(run.stdout.contains("krm status --watch"), "{}", run.stdout);
-    // Nothing of it speaks of evaluating.
+    // Flags for evaluations are not shown.
     assert!(!run.stdout.contains("--max-message-size"), "{}", run.stdout);
 }

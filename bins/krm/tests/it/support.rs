@@ -1,4 +1,4 @@
-//! A runner that does what a test says, and the command run against it.
+//! A runner with a function defined by the test, and the command run against it.
 
 use std::{
     collections::BTreeMap,
@@ -25,15 +25,15 @@ use tonic::{
 
 type Answer = dyn Fn(&str) -> Result<EvaluateFunctionResponse, Status> + Send + Sync;
 
-/// What a function of the tests does with a list.
+/// The behaviour of a test's function.
 pub enum Function {
-    /// Answers at once.
+    /// The function answers at once.
     Answers(Box<Answer>),
-    /// Never answers.
+    /// The function never answers.
     Hangs,
 }
 
-/// A server that ends with the test.
+/// A server that stops when dropped.
 pub struct Runner {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<EvaluateFunctionRequest>>>,
@@ -45,10 +45,10 @@ struct Service {
     seen: Arc<Mutex<Vec<EvaluateFunctionRequest>>>,
 }
 
-/// A package in a directory of its own.
+/// A package in its own temporary directory.
 pub struct Package(TempDir);
 
-/// How the command ended.
+/// The exit code and the output of the command.
 pub struct Run {
     pub code: i32,
     pub stdout: String,
@@ -58,7 +58,7 @@ pub struct Run {
 // === impl Function ===
 
 impl Function {
-    /// A function that rewrites the text of the list.
+    /// Returns a function that rewrites the text of the list.
     pub fn edits(edit: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self::Answers(Box::new(move |list| {
             let resource_list = Bytes::from(edit(list));
@@ -115,19 +115,19 @@ impl Runner {
         }
     }
 
-    /// The one request that came.
+    /// Returns the only request received.
     pub fn request(&self) -> EvaluateFunctionRequest {
         let mut seen = self.seen.lock().unwrap();
         assert_eq!(seen.len(), 1, "one request expected");
         seen.remove(0)
     }
 
-    /// The list of the one request that came.
+    /// Returns the ResourceList of the only request received.
     pub fn list(&self) -> String {
         String::from_utf8(self.request().resource_list.to_vec()).unwrap()
     }
 
-    /// Runs `krm eval` with this runner.
+    /// Runs `krm eval` against this runner.
     pub fn eval(&self, arguments: &[&str]) -> Run {
         self.eval_with_input(arguments, "")
     }
@@ -191,7 +191,7 @@ impl Package {
         self.path().to_str().unwrap()
     }
 
-    /// Every file with its bytes.
+    /// Returns the content of every file, by path.
     pub fn files(&self) -> BTreeMap<String, String> {
         fn walk(root: &Path, directory: &Path, files: &mut BTreeMap<String, String>) {
             for entry in fs::read_dir(directory).unwrap() {
@@ -215,7 +215,7 @@ impl Package {
     }
 }
 
-/// Runs the command to its end, never coloured unless the test asks.
+/// Runs the command to its end, without colours.
 pub fn krm(arguments: &[&str], input: &str) -> Run {
     let mut child = Command::new(env!("CARGO_BIN_EXE_krm"))
         .args(arguments)
@@ -234,7 +234,7 @@ pub fn krm(arguments: &[&str], input: &str) -> Run {
         stdout,
         stderr,
     } = child.wait_with_output().unwrap();
-    // A command that does not read its input closes it: that is no failure of the test.
+    // A command that does not read its input closes it, which is not a failure of the test.
     let _ = feeder.join().unwrap();
     Run {
         code: status.code().expect("the command ends by itself"),
@@ -243,7 +243,7 @@ pub fn krm(arguments: &[&str], input: &str) -> Run {
     }
 }
 
-/// A package as people write them: comments, blank lines, YAML 1.1 scalars, several documents.
+/// A resource as people write them, with comments, a blank line and YAML 1.1 scalars.
 pub const DEPLOYMENT: &str = "\
 # Serves the shop's pages.
 apiVersion: apps/v1

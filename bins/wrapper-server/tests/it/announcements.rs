@@ -1,4 +1,4 @@
-//! The call home, to a runner that the test plays.
+//! Tests of the announcement, with a runner simulated by the test.
 
 use std::{
     net::{Ipv4Addr, TcpListener as StdListener},
@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status, transport::Server};
 
 use crate::support::{Client, LIST, Setup, eventually, list_of};
 
-/// A runner that notes down who calls, and whether they serve by then.
+/// A simulated runner that records each announcement and whether the wrapper serves by then.
 struct Home {
     address: String,
     heard: Heard,
@@ -39,7 +39,7 @@ impl Home {
         Self::on(listener, 0, refuses)
     }
 
-    /// Closes the first few connections: a runner that is not there yet.
+    /// Starts a runner that closes the first few connections, as if it had not started yet.
     fn on(listener: TcpListener, closes: usize, refuses: Option<fn(&str) -> Status>) -> Self {
         let address = listener.local_addr().unwrap().to_string();
         let heard = Heard {
@@ -101,7 +101,7 @@ fn calling(runner: &str, pod_address: &str) -> Setup {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_calls_once_when_it_serves_and_says_where() {
+async fn announces_once_with_its_address_when_serving() {
     let home = Home::new(None).await;
     let wrapper = calling(&home.address, "198.18.7.7").start().await;
     wrapper.logged(" announced ").await;
@@ -116,7 +116,7 @@ async fn it_calls_once_when_it_serves_and_says_where() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ipv6_address_is_put_in_brackets() {
+async fn puts_an_ipv6_address_in_brackets() {
     let home = Home::new(None).await;
     let wrapper = calling(&home.address, "fd00::7").start().await;
     let call = eventually("a call", || home.calls().pop()).await;
@@ -125,7 +125,7 @@ async fn an_ipv6_address_is_put_in_brackets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_tries_again_while_the_runner_is_not_there() {
+async fn retries_until_the_runner_is_reachable() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let home = Home::on(listener, 2, None);
     let wrapper = calling(&home.address, "198.18.7.7").start().await;
@@ -135,7 +135,7 @@ async fn it_tries_again_while_the_runner_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_gives_up_quietly() {
+async fn gives_up_after_six_attempts_and_keeps_serving() {
     let nobody = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = nobody.local_addr().unwrap().to_string();
     drop(nobody);
@@ -152,7 +152,7 @@ async fn it_gives_up_quietly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_refused_is_not_tried_again() {
+async fn does_not_retry_a_refused_token() {
     let home = Home::new(Some(|why| Status::permission_denied(why))).await;
     let wrapper = calling(&home.address, "198.18.7.7").start().await;
     wrapper.logged("announcement refused").await;
@@ -161,7 +161,7 @@ async fn a_token_that_is_refused_is_not_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_runner_that_is_busy_is_tried_six_times() {
+async fn tries_a_busy_runner_six_times() {
     let home = Home::new(Some(|why| Status::unavailable(why))).await;
     let wrapper = calling(&home.address, "198.18.7.7").start().await;
     wrapper.logged("attempt=6").await;

@@ -1,4 +1,4 @@
-//! Every other reason why there is no result, each with its code and facts.
+//! Tests of all other errors, each with its code and facts.
 
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
@@ -10,7 +10,7 @@ use tonic::Code;
 use crate::support::{Client, Gate, LIST, Request, Setup, error_of, eventually, exists, list_of};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_over_the_limit_is_told_its_size_and_the_flag() {
+async fn names_size_and_flag_for_a_request_over_the_limit() {
     let wrapper = Setup::script("cat")
         .flag("--max-request-body-size=2000")
         .start()
@@ -30,7 +30,7 @@ async fn a_request_over_the_limit_is_told_its_size_and_the_flag() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_output_over_the_limit_is_refused_whatever_its_length() {
+async fn rejects_an_output_over_the_limit() {
     for script in ["cat; yes | head -c 3000", "cat; exec yes"] {
         let wrapper = Setup::script(script)
             .flag("--max-request-body-size=2000")
@@ -49,7 +49,7 @@ async fn an_output_over_the_limit_is_refused_whatever_its_length() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_the_callers_deadline_the_function_ends_and_its_last_words_are_told() {
+async fn kills_the_function_at_the_deadline_and_reports_stderr() {
     let wrapper = Setup::script("echo $$ >&2; cat > /dev/null; sleep 600; exit 1")
         .start()
         .await;
@@ -78,7 +78,7 @@ async fn at_the_callers_deadline_the_function_ends_and_its_last_words_are_told()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn callers_without_a_deadline_have_the_flags() {
+async fn applies_function_timeout_to_callers_without_a_deadline() {
     let wrapper = Setup::script("exec sleep 600")
         .flag("--function-timeout=1")
         .start()
@@ -94,7 +94,7 @@ async fn callers_without_a_deadline_have_the_flags() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_who_leaves_takes_the_function_along() {
+async fn kills_the_function_of_a_canceled_call() {
     let gate = Gate::new();
     let wrapper = Setup::script(&gate.script()).start().await;
     let client = wrapper.client().await;
@@ -108,7 +108,7 @@ async fn a_caller_who_leaves_takes_the_function_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn beyond_a_thousand_waiting_evaluations_callers_are_told_to_come_back() {
+async fn refuses_with_a_retry_delay_beyond_1000_queued_evaluations() {
     let wrapper = Setup::script("exec sleep 600")
         .flag("--max-parallel=1")
         .flag("--standby=0")
@@ -129,7 +129,7 @@ async fn beyond_a_thousand_waiting_evaluations_callers_are_told_to_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_outlasts_the_drain_is_told_so() {
+async fn returns_unavailable_after_the_drain_timeout() {
     let wrapper = Setup::script("exec sleep 600")
         .flag("--drain-timeout=0")
         .flag("--standby=0")
@@ -145,7 +145,7 @@ async fn what_outlasts_the_drain_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entrypoint_that_vanishes_fails_its_calls_and_no_more() {
+async fn fails_only_calls_made_while_the_entrypoint_is_missing() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("fn");
     fs::write(&program, "#!/bin/sh\ncat\n").unwrap();

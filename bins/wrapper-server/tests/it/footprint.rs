@@ -1,4 +1,4 @@
-//! How little of a pod the wrapper takes, at rest and after work.
+//! Tests of the wrapper's size and memory, when idle and after evaluations.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ const CALLERS: usize = 64;
 const PT_INTERP: u32 = 3;
 const SHT_SYMTAB: u32 = 2;
 
-/// What an ELF file says of itself.
+/// The headers of an ELF file.
 #[derive(Debug, PartialEq, Eq)]
 struct Elf {
     machine: u16,
@@ -69,7 +69,7 @@ fn zombies(wrapper: &Wrapper) -> usize {
 }
 
 #[test]
-fn the_binary_is_static_stripped_and_small() {
+fn builds_a_small_static_stripped_binary() {
     let expected = match std::env::consts::ARCH {
         "x86_64" => 62,
         "aarch64" => 183,
@@ -87,7 +87,7 @@ fn the_binary_is_static_stripped_and_small() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_evaluations_leave_nothing_behind() {
+async fn leaves_nothing_behind_after_ten_thousand_evaluations() {
     let setup = Setup::new(&["/bin/busybox", "cat"]);
     let started = Instant::now();
     let wrapper = setup.start().await;
@@ -130,7 +130,7 @@ async fn ten_thousand_evaluations_leave_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_other_architecture_runs_too() {
+async fn runs_on_64_bit_arm() {
     let program = wrapper_for_arm();
     let elf = Elf {
         machine: 183,

@@ -1,4 +1,4 @@
-//! Functions as their authors write them, in four languages.
+//! Tests of functions in four languages, as their authors write them.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ async fn evaluated(entrypoint: &[&Path]) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shell_script_is_a_function() {
+async fn serves_a_shell_script() {
     let script = repository("tests/images/count/function.sh");
     let (list, log) = evaluated(&[Path::new("/bin/sh"), &script]).await;
     assert_eq!(list, LIST);
@@ -21,7 +21,7 @@ async fn a_shell_script_is_a_function() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_python_program_is_a_function() {
+async fn serves_a_python_program() {
     let script = repository("tests/images/annotate/function.py");
     let (list, _) = evaluated(&[Path::new("/usr/bin/python3"), &script]).await;
     assert!(list.contains("annotated 1 items"), "{list}");
@@ -29,7 +29,7 @@ async fn a_python_program_is_a_function() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rust_program_is_a_function() {
+async fn serves_a_rust_program() {
     let (list, _) = evaluated(&[set_label()]).await;
     assert!(
         list.contains("tier: \"front\"") && list.contains("# kept"),
@@ -38,14 +38,14 @@ async fn a_rust_program_is_a_function() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_go_program_on_kyaml_is_a_function() {
+async fn serves_a_go_program_that_uses_kyaml() {
     let (list, log) = evaluated(&[set_namespace()]).await;
     assert!(list.contains("    namespace: there\n"), "{list}");
     assert_eq!(log, "set-namespace: 1 items\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_that_ignores_its_input_is_not_started_ahead_again() {
+async fn starts_no_standby_for_a_function_that_ignores_its_input() {
     let list = LIST.replace('\n', "\\n");
     let wrapper = Setup::script(&format!("printf '{list}'")).start().await;
     let client = wrapper.client().await;
@@ -57,7 +57,7 @@ async fn a_function_that_ignores_its_input_is_not_started_ahead_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_variable_of_the_pod_turns_standby_off() {
+async fn turns_standby_off_by_a_variable() {
     let directory = tempfile::tempdir().unwrap();
     let starts = directory.path().join("starts");
     let wrapper = Setup::script(&format!("echo >>{}; cat", starts.display()))

@@ -1,4 +1,4 @@
-//! The real binary, static and stripped as its image holds it, called over the wire and by its names.
+//! Tests of the real binary, static and stripped as in its image, over gRPC and by its names.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

@@ -1,4 +1,4 @@
-//! Called `cp`, or told to install or to hold: how the wrapper gets into a pod.
+//! Tests of `cp`, `install` and `hold`, which bring the wrapper into a pod.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{LIST, Root, Setup, eventually, list_of, wrapper_server};
 
-/// A root as the wrapper's image has it.
+/// Returns a root with the files of the wrapper's image.
 fn image() -> Root {
     let root = Root::empty();
     root.add(
@@ -51,7 +51,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Serves an evaluation with the tools of a directory, and asks its probe.
+/// Evaluates a function with the tools of a directory and runs the probe.
 async fn serves(tools: &Path) {
     let program = tools.join("wrapper-server");
     let wrapper = Setup::script("cat").program(&program).start().await;
@@ -64,7 +64,7 @@ async fn serves(tools: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_copy_of_pod_templates_works_in_our_image_again_and_again() {
+async fn copies_its_tools_repeatedly_as_pod_templates_do() {
     let root = image();
     let copy = [
         "/bin/cp",
@@ -86,7 +86,7 @@ async fn the_copy_of_pod_templates_works_in_our_image_again_and_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_replaces_a_program_while_it_runs() {
+async fn replaces_a_running_program() {
     let root = image();
     let copy = [
         "/bin/cp",
@@ -105,7 +105,7 @@ async fn a_copy_replaces_a_program_while_it_runs() {
 }
 
 #[test]
-fn a_single_file_is_copied_to_a_name_or_into_a_directory() {
+fn copies_a_single_file_to_a_name_or_into_a_directory() {
     let root = image();
     let source = "/home/nonroot/wrapper-server/wrapper-server";
     for (target, result) in [
@@ -124,7 +124,7 @@ fn a_single_file_is_copied_to_a_name_or_into_a_directory() {
 }
 
 #[test]
-fn a_copy_that_fails_says_why_and_leaves_nothing() {
+fn reports_a_failed_copy_and_leaves_nothing_behind() {
     let root = image();
     for (words, says) in [
         (
@@ -146,7 +146,7 @@ fn a_copy_that_fails_says_why_and_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_installs_itself_and_its_probe_into_a_volume() {
+async fn installs_itself_and_its_probe_into_a_volume() {
     let volume = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let mut command = Command::new(wrapper_server());
@@ -160,7 +160,7 @@ async fn it_installs_itself_and_its_probe_into_a_volume() {
 }
 
 #[test]
-fn an_installation_that_fails_says_why() {
+fn reports_a_failed_installation() {
     for (words, code, says) in [
         (&["install"][..], 2, "install needs one directory"),
         (&["install", "/no/such"], 1, "/no/such"),
@@ -173,11 +173,11 @@ fn an_installation_that_fails_says_why() {
 }
 
 #[tokio::test]
-async fn who_holds_a_container_open_ends_when_it_is_told_to() {
+async fn exits_from_hold_on_a_signal() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut holder = Command::new(wrapper_server()).arg("hold").spawn().unwrap();
         let pid = Pid::from_child(&holder);
-        // A signal that PID 1 does not catch is lost.
+        // The kernel drops signals to a PID 1 without a handler.
         eventually("it catches the signal", || {
             let status = fs::read_to_string(format!("/proc/{}/status", holder.id())).unwrap();
             let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));

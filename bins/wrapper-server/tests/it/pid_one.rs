@@ -1,4 +1,4 @@
-//! The duties of the first process of a pod.
+//! Tests of the duties of the first process of a pod.
 
 use std::{error::Error, fs, net::TcpStream, process::Command};
 
@@ -19,8 +19,8 @@ async fn holding(gate: &Gate, drain: u32) -> Wrapper {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_reaps_what_functions_leave_behind() {
-    // Out of its group: one that ends soon, and one that would not for a long time.
+async fn reaps_processes_that_functions_leave_behind() {
+    // Both leave the process group; one ends soon, the other runs for a long time.
     let script = "setsid sh -c : & setsid sleep 600 & cat";
     let wrapper = Setup::script(script)
         .pid_one()
@@ -39,7 +39,7 @@ async fn it_reaps_what_functions_leave_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_signal_lets_running_evaluations_finish_and_new_ones_not_start() {
+async fn finishes_running_evaluations_and_refuses_new_ones_after_a_signal() {
     for signal in [Signal::TERM, Signal::INT] {
         let gate = Gate::new();
         let mut wrapper = holding(&gate, 600).await;
@@ -51,8 +51,9 @@ async fn a_signal_lets_running_evaluations_finish_and_new_ones_not_start() {
         gate.holds(1).await;
         wrapper.signal(signal);
         wrapper.logged("draining").await;
-        // Refused by us, or by the client itself: its connection takes no more calls. Which code it
-        // has for that depends on when it hears our goodbye; that it is its own word does not.
+        // The wrapper refuses the call, or the client does, since its connection takes no more
+        // calls. The client's code depends on when it receives the GOAWAY, but its error always
+        // has a source.
         let refused = client.call("fn").await.unwrap_err();
         let by_us = refused.code() == Code::Unavailable;
         assert!(by_us || refused.source().is_some(), "{refused:?}");
@@ -68,7 +69,7 @@ async fn a_signal_lets_running_evaluations_finish_and_new_ones_not_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_signal_ends_everything_at_once() {
+async fn stops_everything_immediately_after_a_second_signal() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let gate = Gate::new();
         let mut wrapper = holding(&gate, 600).await;
@@ -90,7 +91,7 @@ async fn a_second_signal_ends_everything_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn broken_pipes_and_their_signal_do_no_harm() {
+async fn survives_broken_pipes_and_sigpipe() {
     let wrapper = Setup::script(
         "exec 0<&-; printf 'kind: ResourceList\napiVersion: config.kubernetes.io/v1\n'",
     )
@@ -107,14 +108,15 @@ async fn broken_pipes_and_their_signal_do_no_harm() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_starts_with_fresh_signals_and_no_descriptors_of_ours() {
+async fn starts_a_function_with_default_signals_and_no_extra_descriptors() {
     let script = "yes | head -n 1 >&2; busybox ls /proc/self/fd >&2; \
          grep -E '^Sig(Blk|Ign)' /proc/self/status >&2; cat";
     let wrapper = Setup::script(script).pid_one().start().await;
     let client = wrapper.client().await;
     client.call("fn").await.unwrap();
-    // The same without us: whoever runs the tests may leave descriptors open, or signals ignored.
-    // Those that we handle have their default again.
+    // The expected output comes from the same script without the wrapper: the test runner may
+    // leave descriptors open or signals ignored. Signals that the wrapper handles must have their
+    // default action again.
     let plain = Command::new("env")
         .args(["--default-signal=INT,TERM,CHLD", "/bin/sh", "-c", script])
         .output();
@@ -123,7 +125,7 @@ async fn a_function_starts_with_fresh_signals_and_no_descriptors_of_ours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_sees_its_images_variables_and_none_of_ours() {
+async fn passes_the_images_variables_but_not_its_own() {
     let given = [("PATH", "/usr/bin:/bin"), ("LANG", "C"), ("EMPTY", "")];
     let ours = [
         ("KRM_WRAPPER_RUNNER", "127.0.0.1:9"),
@@ -145,7 +147,7 @@ async fn a_function_sees_its_images_variables_and_none_of_ours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_of_the_same_user_cannot_read_ours_from_proc_either() {
+async fn hides_its_environment_in_proc_from_functions_of_the_same_user() {
     let root = Root::empty();
     let script = "cat /proc/1/environ >&2 || echo refused >&2; cat";
     let wrapper = Setup::script(script)
@@ -163,7 +165,7 @@ async fn a_function_of_the_same_user_cannot_read_ours_from_proc_either() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_images_working_directory_is_the_functions() {
+async fn runs_a_function_in_the_images_working_directory() {
     let directory = tempfile::tempdir().unwrap();
     let wrapper = Setup::script("pwd >&2; cat")
         .pid_one()

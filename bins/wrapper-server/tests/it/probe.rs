@@ -1,4 +1,4 @@
-//! Called `grpc-health-probe`: the flags and exit codes that pod templates rely on.
+//! Tests of `grpc-health-probe`: the flags and exit codes that pod templates rely on.
 
 use std::{
     net::{Ipv4Addr, TcpListener as StdListener},
@@ -12,7 +12,7 @@ use tonic::transport::Server;
 
 use crate::support::{Root, Setup, Wrapper};
 
-/// Asks with these flags; returns the exit code and what was said.
+/// Runs the probe with these flags; returns its exit code and output.
 async fn probe(flags: &[&str]) -> (i32, String) {
     let tools = Root::empty();
     tools.link("wrapper-server", "/grpc-health-probe");
@@ -35,7 +35,7 @@ async fn serving() -> (Wrapper, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_serving_wrapper_is_0_with_every_flag_in_use() {
+async fn exits_with_0_for_a_serving_wrapper() {
     let (_wrapper, address) = serving().await;
     for flags in [
         &["-addr", &address][..],
@@ -62,7 +62,7 @@ async fn a_serving_wrapper_is_0_with_every_flag_in_use() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_asked_is_1() {
+async fn exits_with_1_for_invalid_arguments() {
     for (flags, says) in [
         (&[][..], "-addr not specified"),
         (&["-addr", "localhost:1", "-nope"], "unknown flag -nope"),
@@ -79,7 +79,7 @@ async fn what_cannot_be_asked_is_1() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_there_is_2() {
+async fn exits_with_2_if_the_server_is_unreachable() {
     let free = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = free.local_addr().unwrap().to_string();
     drop(free);
@@ -89,7 +89,7 @@ async fn nobody_there_is_2() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_answer_or_an_error_for_one_is_3() {
+async fn exits_with_3_without_an_answer_or_on_an_error() {
     let silent = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let (code, said) = probe(&["-addr", &address, "-rpc-timeout", "200ms"]).await;
@@ -102,7 +102,7 @@ async fn no_answer_or_an_error_for_one_is_3() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_does_not_serve_is_4() {
+async fn exits_with_4_for_a_server_that_is_not_serving() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let starting = Health::server(Lifecycle::default(), None);

@@ -1,4 +1,4 @@
-//! What a function's end means, in the words that package authors know.
+//! Tests of the results and error messages of functions, in the wording that authors expect.
 
 use runner_core::Reason;
 use tonic::Code;
@@ -15,14 +15,14 @@ const RESULTS: &str = "results:
 - message: seen
 ";
 
-/// A function that prints the list it is given, then a text, and ends so.
+/// Starts a wrapper whose function prints its input, then `text`, and ends with the command `end`.
 async fn printing(text: &str, end: &str) -> Wrapper {
     let script = format!("cat\nprintf '%s' '{text}'\necho oh >&2\n{end}");
     Setup::script(&script).start().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_output_is_returned_byte_for_byte_and_stderr_as_the_log() {
+async fn returns_output_byte_for_byte_and_stderr_as_the_log() {
     let wrapper = printing("", "exit 0").await;
     let client = wrapper.client().await;
     let odd = "apiVersion: config.kubernetes.io/v1alpha1\r\nkind: 'ResourceList'\r\n# é\n\n";
@@ -34,7 +34,7 @@ async fn the_output_is_returned_byte_for_byte_and_stderr_as_the_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_of_severity_error_are_returned_if_the_function_succeeds() {
+async fn returns_results_of_severity_error_if_the_function_succeeds() {
     let wrapper = printing(RESULTS, "exit 0").await;
     let list = list_of(wrapper.client().await.call("fn").await);
     assert_eq!(list, format!("{LIST}{RESULTS}"));
@@ -42,7 +42,7 @@ async fn results_of_severity_error_are_returned_if_the_function_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failure_is_told_with_its_structured_results() {
+async fn reports_a_failure_with_structured_results() {
     let wrapper = printing(RESULTS, "exit 3").await;
     let error = error_of(wrapper.client().await.call("fn").await, Code::Internal);
     assert_eq!(
@@ -58,7 +58,7 @@ async fn a_failure_is_told_with_its_structured_results() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failure_without_a_list_is_told_by_its_stderr() {
+async fn reports_a_failure_without_a_list_with_stderr() {
     let wrapper = Setup::script("cat > /dev/null; printf '\\n oh\\r\\n\\tdear\\n' >&2; exit 3")
         .start()
         .await;
@@ -73,7 +73,7 @@ async fn a_failure_without_a_list_is_told_by_its_stderr() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_killed_by_a_signal_says_which() {
+async fn reports_the_signal_that_killed_a_function() {
     let wrapper = Setup::script("cat; kill -SEGV $$").start().await;
     let error = error_of(wrapper.client().await.call("fn").await, Code::Internal);
     assert_eq!(error.reason(), Reason::FunctionFailed);
@@ -84,7 +84,7 @@ async fn a_function_killed_by_a_signal_says_which() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn success_without_a_list_is_bad_output() {
+async fn reports_success_without_a_list_as_bad_output() {
     let kind = "apiVersion: config.kubernetes.io/v1\nkind: List\n";
     for (script, reason) in [
         ("cat > /dev/null", "expected a ResourceList, found nothing"),

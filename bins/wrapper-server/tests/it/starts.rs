@@ -1,4 +1,4 @@
-//! Starts that cannot end well: one clear line, an exit code, and never a listening port.
+//! Tests of failed starts: one line of error, an exit code, and never a listening port.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use std::{
 use crate::support::{LIMIT, Root, Setup, wrapper_server};
 
 #[test]
-fn a_missing_entrypoint_is_named() {
+fn names_a_missing_entrypoint() {
     let file = Setup::new(&["/no/such/function"]).refuses();
     assert_eq!(file.code, Some(127));
     assert!(file.line().contains("/no/such/function does not exist"));
@@ -23,7 +23,7 @@ fn a_missing_entrypoint_is_named() {
 }
 
 #[test]
-fn an_entrypoint_that_is_no_program_is_refused() {
+fn rejects_an_entrypoint_that_is_not_a_program() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
@@ -36,7 +36,7 @@ fn an_entrypoint_that_is_no_program_is_refused() {
 }
 
 #[test]
-fn an_entrypoint_of_somebody_else_is_refused() {
+fn rejects_an_entrypoint_of_another_user() {
     let root = Root::empty();
     let function = root.at("/function");
     fs::write(&function, "#!/bin/sh\ncat\n").unwrap();
@@ -50,7 +50,7 @@ fn an_entrypoint_of_somebody_else_is_refused() {
 }
 
 #[test]
-fn an_empty_entrypoint_is_a_mistake_in_the_command_line() {
+fn rejects_an_empty_entrypoint() {
     for entrypoint in [&[][..], &[""]] {
         let ended = Setup::new(entrypoint).refuses();
         assert_eq!(ended.code, Some(2));
@@ -59,7 +59,7 @@ fn an_empty_entrypoint_is_a_mistake_in_the_command_line() {
 }
 
 #[test]
-fn a_flag_that_makes_no_sense_is_named() {
+fn names_an_invalid_flag() {
     for (flag, says) in [
         ("--colour", "unknown flag --colour"),
         ("--port=x", "malformed value \"x\" of flag --port"),
@@ -73,7 +73,7 @@ fn a_flag_that_makes_no_sense_is_named() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_named() {
+fn names_a_port_that_is_in_use() {
     let everywhere = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     for address in [everywhere, loopback] {
@@ -90,7 +90,7 @@ fn a_port_that_is_taken_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn telemetry_it_cannot_do_is_a_warning() {
+async fn warns_about_unsupported_telemetry() {
     let wrapper = Setup::script("cat")
         .env("OTEL_METRICS_EXPORTER", "console")
         .env("OTEL_TRACES_EXPORTER", "otlp")
@@ -104,7 +104,7 @@ async fn telemetry_it_cannot_do_is_a_warning() {
 }
 
 #[test]
-fn a_wrapper_that_cannot_serve_never_listens() {
+fn never_listens_if_it_cannot_serve() {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
@@ -121,7 +121,7 @@ fn a_wrapper_that_cannot_serve_never_listens() {
 }
 
 #[test]
-fn help_and_version_go_to_standard_output() {
+fn prints_help_and_version_to_standard_output() {
     for (flag, says) in [
         ("--help", "-- ENTRYPOINT"),
         ("-version", "wrapper-server 0."),

@@ -1,4 +1,4 @@
-//! A client that knows nothing of this project: grpcurl learns the service by reflection.
+//! Tests with grpcurl, a client that discovers the service by reflection.
 
 use std::process::{Command, Output};
 
@@ -10,7 +10,7 @@ use crate::support::{LIST, Setup, Wrapper, repository};
 
 const EVALUATE: &str = "evaluator.FunctionEvaluator/EvaluateFunction";
 
-/// Where tests/tools/build has put it.
+/// Returns the grpcurl that tests/tools/build has built.
 fn grpcurl() -> Command {
     let mut build = Command::new(repository("tests/tools/build"));
     let found = build.args(["--path", "grpcurl"]).output().unwrap();
@@ -36,7 +36,7 @@ fn request() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_finds_the_service_and_evaluates() {
+async fn discovers_the_service_and_evaluates() {
     let wrapper = Setup::script("echo done >&2; cat").start().await;
     let services = call(&wrapper, &[], "list").await.stdout;
     let services = String::from_utf8(services).unwrap();
@@ -50,7 +50,7 @@ async fn it_finds_the_service_and_evaluates() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_told_why_a_function_failed() {
+async fn receives_the_details_of_a_failure() {
     let wrapper = Setup::script("cat; echo oh >&2; exit 4").start().await;
     let output = call(&wrapper, &["-d", &request()], EVALUATE).await;
     let status: Value = serde_json::from_slice(&output.stderr).unwrap();

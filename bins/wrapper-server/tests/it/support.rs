@@ -1,5 +1,5 @@
-//! What the tests share: a wrapper in surroundings of a test's choice, its clients, and a look at
-//! what it holds. Clients, gates and that look are those of the runner's tests.
+//! Shared parts of the tests: a wrapper in a configurable environment, its clients, and the
+//! resources that it holds. Some modules are shared with the tests of the runner.
 
 #[path = "../../../function-runner/tests/it/support/client.rs"]
 #[allow(dead_code, reason = "the runner's tests use all of it")]
@@ -25,10 +25,10 @@ pub use wrapper::{Ended, Wrapper};
 
 use std::time::{Duration, Instant};
 
-/// Nothing that a test waits for takes this long on a machine that works.
+/// Time limit of everything that a test waits for, 60 s.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// A small resource list.
+/// A small ResourceList.
 pub const LIST: &str = "\
 apiVersion: config.kubernetes.io/v1
 kind: ResourceList
@@ -43,7 +43,7 @@ functionConfig:
   data: {label: tier, value: front, namespace: there}
 ";
 
-/// Looks again and again until something is there.
+/// Polls until `look` returns a value.
 pub async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let limit = Instant::now() + LIMIT;
     loop {
@@ -58,7 +58,7 @@ pub async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T
     }
 }
 
-/// The log of a success, as text.
+/// Returns the log of a successful response as text.
 pub fn log_of(answer: Answer) -> String {
     let answer = answer.unwrap_or_else(|status| panic!("{status:?}"));
     String::from_utf8(answer.log.to_vec()).unwrap()

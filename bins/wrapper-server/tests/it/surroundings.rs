@@ -1,4 +1,4 @@
-//! Roots, users and limits that a function's image or pod may bring.
+//! Tests of root directories, users and limits that an image or pod may have.
 
 use tonic::Code;
 
@@ -7,7 +7,7 @@ use crate::support::{LIST, PodLimit, Request, Root, Setup, error_of, list_of, lo
 const WRAPPER: &str = "/wrapper-server";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_static_function_runs_in_an_otherwise_empty_root() {
+async fn runs_a_static_function_in_an_empty_root() {
     let root = Root::empty();
     root.add(set_label(), "/set-label");
     let wrapper = Setup::new(&["/set-label"])
@@ -23,7 +23,7 @@ async fn a_static_function_runs_in_an_otherwise_empty_root() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bare_name_is_found_in_the_path_of_a_busybox_root() {
+async fn finds_a_bare_name_in_the_path_of_a_busybox_root() {
     let root = Root::busybox();
     let wrapper = Setup::new(&["sh", "-c", "echo from busybox >&2; cat"])
         .under(root.enter())
@@ -35,7 +35,7 @@ async fn a_bare_name_is_found_in_the_path_of_a_busybox_root() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_may_run_as_any_user() {
+async fn runs_as_any_user() {
     let root = Root::empty();
     let wrapper = Setup::script("id -u >&2; id -g >&2; cat")
         .nobody()
@@ -47,7 +47,7 @@ async fn an_image_may_run_as_any_user() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_needs_a_root_that_can_be_written_to() {
+async fn runs_in_a_read_only_root() {
     let root = Root::busybox();
     let wrapper = Setup::script("said=$( (echo > /file) 2>&1) || echo refused >&2; cat")
         .under(root.enter_read_only())
@@ -60,7 +60,7 @@ async fn nothing_needs_a_root_that_can_be_written_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_of_five_megabytes_pass_through_a_pod_of_64() {
+async fn evaluates_lists_of_5_mb_in_a_pod_of_64_mb() {
     let limit = PodLimit::memory(64 << 20);
     let script = "list=$(cat); case $list in *greedy*) exec tail < /dev/zero;; esac; printf '%s\n' \"$list\"";
     let wrapper = Setup::script(script).under(limit.enter()).start().await;
@@ -74,7 +74,7 @@ async fn lists_of_five_megabytes_pass_through_a_pod_of_64() {
             (large.clone(), large.clone())
         );
     }
-    // One that takes all there is fails alone.
+    // A function that uses up all memory fails without affecting the others.
     let greedy = Request::of("greedy").list(format!("{LIST}# greedy\n"));
     let error = error_of(client.send(greedy).await, Code::Internal);
     assert_eq!(error.reason(), runner_core::Reason::FunctionFailed);
@@ -82,9 +82,9 @@ async fn lists_of_five_megabytes_pass_through_a_pod_of_64() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_of_one_core_runs_no_more_functions_than_keep_it_busy() {
+async fn runs_at_most_two_functions_at_once_on_one_core() {
     let directory = tempfile::tempdir().unwrap();
-    // Whoever finds two at work already is one too many.
+    // A function that finds two others running reports that there are too many.
     let script = format!(
         "list=$(cat; echo .); mine=; for n in 1 2; do mkdir {0}$n && mine={0}$n && break; done; \
          sleep 0.05; if [ \"$mine\" ]; then rmdir $mine; else echo crowd >&2; fi; \

@@ -1,4 +1,4 @@
-//! What the `OTEL_*` variables turn on.
+//! Tests of the `OTEL_*` variables.
 
 #[path = "../../../../crates/telemetry/tests/all/collector.rs"]
 #[allow(dead_code, reason = "the telemetry crate's tests use all of it")]
@@ -20,7 +20,7 @@ use tonic::transport::Endpoint;
 use crate::support::{LIST, Setup, eventually, list_of};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_are_served_to_a_scraper() {
+async fn serves_metrics() {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
@@ -66,20 +66,21 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CALLER: &str = "b7ad6b7169203331";
 
 #[test]
-fn an_evaluation_joins_its_callers_trace() {
+fn joins_the_trace_of_the_caller() {
     let parent = format!("00-{TRACE}-{CALLER}-01");
     joins_a_trace("tracecontext,baggage", "traceparent", &parent);
 }
 
 #[test]
-fn an_evaluation_joins_a_trace_in_b3_and_jaeger_headers() {
+fn joins_a_trace_in_b3_and_jaeger_headers() {
     joins_a_trace("b3", "b3", &format!("{TRACE}-{CALLER}-1"));
     joins_a_trace("jaeger", "uber-trace-id", &format!("{TRACE}:{CALLER}:0:1"));
 }
 
-/// Calls a wrapper with one trace header, and checks that the exported span belongs to that trace.
+/// Calls a wrapper with one trace header and checks that the exported span belongs to that trace.
 ///
-/// Not within a runtime: the collector has its own, which cannot be dropped inside another.
+/// Must be called outside of a runtime: the collector has its own runtime, which cannot be dropped
+/// inside another.
 fn joins_a_trace(propagators: &str, header: &'static str, value: &str) {
     let collector = Collector::start();
     let runtime = tokio::runtime::Runtime::new().unwrap();

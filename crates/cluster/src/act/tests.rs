@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::*;
 
-/// What was asked: method, path, body.
+/// The recorded requests: method, path, body.
 type Asked = Arc<Mutex<Vec<(String, String, Value)>>>;
 
-/// An API server that answers each request by a script, and what it was asked.
+/// Returns a client of an API server that gives `answers` in turn, and the recorded requests.
 fn server(answers: Vec<(u16, Value)>) -> (Cluster, Asked) {
     let asked = Asked::default();
     let noted = asked.clone();
@@ -58,7 +58,7 @@ fn delete() -> Delete {
 }
 
 #[tokio::test]
-async fn a_created_pod_is_known_by_its_uid() {
+async fn returns_the_uid_of_a_created_pod() {
     let (cluster, asked) = server(vec![(201, serde_json::to_value(pod()).unwrap())]);
     let outcome = cluster.create_pod(&pod()).await;
     assert!(matches!(outcome, CreateOutcome::Created { uid, .. } if uid.as_str() == "u1"));
@@ -70,7 +70,7 @@ async fn a_created_pod_is_known_by_its_uid() {
 }
 
 #[tokio::test]
-async fn a_taken_name_means_adopting_the_pod_that_has_it() {
+async fn returns_the_existing_pod_if_the_name_is_taken() {
     let (cluster, _) = server(vec![
         status(409, "pods \"fn-1\" already exists"),
         (200, serde_json::to_value(pod()).unwrap()),
@@ -82,7 +82,7 @@ async fn a_taken_name_means_adopting_the_pod_that_has_it() {
 }
 
 #[tokio::test]
-async fn a_quota_is_quoted() {
+async fn returns_the_servers_message_about_an_exceeded_quota() {
     let (cluster, _) = server(vec![status(403, "exceeded quota: pods=2")]);
     let CreateOutcome::Failed(error) = cluster.create_pod(&pod()).await else {
         panic!("it was refused")
@@ -94,7 +94,7 @@ async fn a_quota_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_delete_names_exactly_what_was_seen() {
+async fn deletes_with_the_observed_uid_and_resource_version() {
     let (cluster, asked) = server(vec![(200, serde_json::to_value(pod()).unwrap())]);
     assert_eq!(cluster.delete_pod(&delete()).await, DeleteOutcome::Asked);
     let asked = asked.lock().unwrap();
@@ -105,13 +105,13 @@ async fn a_delete_names_exactly_what_was_seen() {
 }
 
 #[tokio::test]
-async fn what_another_replica_just_used_is_not_deleted() {
+async fn reports_a_conflict_if_another_replica_changed_the_pod() {
     let (cluster, _) = server(vec![status(409, "the object has been modified")]);
     assert_eq!(cluster.delete_pod(&delete()).await, DeleteOutcome::Conflict);
 }
 
 #[tokio::test]
-async fn an_extension_is_a_patch_of_that_very_pod() {
+async fn extends_a_pod_by_a_patch_with_its_uid() {
     let (cluster, asked) = server(vec![(200, serde_json::to_value(pod()).unwrap())]);
     let extension = Extension {
         name: PodName::from("fn-1"),

@@ -73,7 +73,7 @@ async fn takes_a_container_where_image_volumes_are_refused_or_dropped() {
 }
 
 #[tokio::test]
-async fn a_refusal_of_every_pod_says_nothing_about_image_volumes() {
+async fn reports_unknown_if_every_pod_is_refused() {
     let (injector, _) = injector(InjectionPolicy::Auto, |_, _| refusal(403, "exceeded quota"));
     let injection = injector.choose(&Templates::built_in()).await;
     assert_eq!(injection, Injection::Container);
@@ -94,7 +94,7 @@ async fn uses_a_template_of_the_users_own_as_it_is_written() {
 }
 
 #[tokio::test]
-async fn takes_the_next_way_after_a_pod_that_failed_because_of_its_way() {
+async fn takes_the_next_injection_after_a_pod_that_failed_because_of_its_injection() {
     let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
     let templates = Templates::built_in();
     injector.choose(&templates).await;
@@ -116,7 +116,7 @@ async fn takes_the_next_way_after_a_pod_that_failed_because_of_its_way() {
 }
 
 #[tokio::test]
-async fn takes_the_next_way_after_a_pod_that_its_node_never_began_to_start() {
+async fn takes_the_next_injection_after_a_pod_that_its_node_did_not_start() {
     let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
     let templates = Templates::built_in();
     injector.choose(&templates).await;
@@ -126,7 +126,7 @@ async fn takes_the_next_way_after_a_pod_that_its_node_never_began_to_start() {
 }
 
 #[tokio::test]
-async fn asks_again_when_the_api_server_refuses_a_pod() {
+async fn repeats_dry_runs_when_the_api_server_refuses_a_pod() {
     let asked = AtomicUsize::new(0);
     let (injector, _) = injector(InjectionPolicy::Auto, move |_, _| {
         accepted(asked.fetch_add(1, Ordering::Relaxed) == 0)
@@ -163,7 +163,7 @@ async fn takes_an_init_container_where_a_policy_refuses_the_container_beside() {
 }
 
 #[tokio::test]
-async fn an_empty_image_volume_is_a_failure_of_the_way() {
+async fn counts_an_empty_image_volume_as_a_failure_of_the_injection() {
     let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
     injector.choose(&Templates::built_in()).await;
     let ended = failure("CrashLoopBackOff", "back-off 10s; Error, exit code 1: oh");
@@ -174,7 +174,7 @@ async fn an_empty_image_volume_is_a_failure_of_the_way() {
 }
 
 #[tokio::test]
-async fn a_way_that_the_flag_names_is_never_changed() {
+async fn never_changes_the_injection_that_the_flag_names() {
     let policy = InjectionPolicy::Fixed(Injection::Image);
     let (injector, asked) = injector(policy, |_, _| accepted(false));
     let templates = Templates::built_in();

@@ -7,7 +7,7 @@ use crate::testing::{Record, client, refusal};
 
 const LOGINS: &str = r#"{"auths":{}}"#;
 
-/// A secret store with this in it, and the keeper of a file.
+/// A [`PullSecret`] with its file, and the requests to its API server.
 struct Scene {
     keeper: PullSecret,
     asked: Record,
@@ -60,7 +60,7 @@ fn secret(kind: &str, content: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_missing_secret_is_created_with_the_files_content() {
+async fn creates_a_missing_secret_with_the_files_content() {
     let mut scene = scene(None, true);
     scene.keeper.bring_in_step().await;
     let asked = scene.asked.all();
@@ -70,7 +70,7 @@ async fn a_missing_secret_is_created_with_the_files_content() {
 }
 
 #[tokio::test]
-async fn what_is_in_step_is_left_alone() {
+async fn writes_nothing_if_the_secret_equals_the_file() {
     let mut scene = scene(Some(secret(KIND, LOGINS)), true);
     scene.keeper.bring_in_step().await;
     scene.keeper.bring_in_step().await;
@@ -78,7 +78,7 @@ async fn what_is_in_step_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_changed_file_is_written_over_what_was_seen() {
+async fn replaces_the_observed_secret_when_the_file_changes() {
     let mut scene = scene(Some(secret(KIND, LOGINS)), true);
     scene.keeper.bring_in_step().await;
     let other = r#"{"auths":{"example.com":{}}}"#;
@@ -91,7 +91,7 @@ async fn a_changed_file_is_written_over_what_was_seen() {
 }
 
 #[tokio::test]
-async fn a_secret_of_another_type_is_replaced() {
+async fn recreates_a_secret_of_another_type() {
     let mut scene = scene(Some(secret("Opaque", LOGINS)), true);
     scene.keeper.bring_in_step().await;
     assert_eq!(scene.asked.methods(), ["GET", "DELETE", "POST"]);
@@ -99,7 +99,7 @@ async fn a_secret_of_another_type_is_replaced() {
 }
 
 #[tokio::test]
-async fn what_another_replica_wrote_meanwhile_is_compared_again() {
+async fn compares_again_after_another_replica_wrote_first() {
     let mut scene = scene(None, false);
     scene.keeper.bring_in_step().await;
     scene.keeper.bring_in_step().await;
@@ -108,7 +108,7 @@ async fn what_another_replica_wrote_meanwhile_is_compared_again() {
 }
 
 #[tokio::test]
-async fn a_missing_file_writes_nothing() {
+async fn writes_nothing_if_the_file_is_missing() {
     let mut scene = scene(None, true);
     fs::remove_file(scene.directory.path().join("config.json")).unwrap();
     scene.keeper.bring_in_step().await;

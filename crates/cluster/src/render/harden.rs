@@ -1,8 +1,8 @@
-//! What every function pod is denied unless its template says otherwise.
+//! Security defaults for every function pod; a template may override each of them.
 
 use k8s_openapi::api::core::v1::{Capabilities, Container, PodSpec, SeccompProfile};
 
-/// Fills in what the template is silent about.
+/// Sets the security defaults that the template leaves open.
 pub(super) fn harden(spec: &mut PodSpec) {
     spec.automount_service_account_token.get_or_insert(false);
     spec.enable_service_links.get_or_insert(false);
@@ -21,7 +21,7 @@ pub(super) fn harden(spec: &mut PodSpec) {
 
 fn confine(container: &mut Container) {
     let context = container.security_context.get_or_insert_default();
-    // A privileged container may escalate by definition; the API server refuses the contradiction.
+    // The API server refuses a privileged container with allowPrivilegeEscalation: false.
     if context.privileged != Some(true) {
         context.allow_privilege_escalation.get_or_insert(false);
     }

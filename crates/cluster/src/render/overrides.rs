@@ -1,4 +1,4 @@
-//! What a `FunctionConfig` changes in the template.
+//! Applies the template overrides of a `FunctionConfig`.
 
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 use runner_config::objects::{ContainerOverrides, TemplateOverrides};
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER};
 
-/// A number that changes with what is overridden; never 0, which means that nothing is.
+/// Returns a number that changes with the overrides; 0 means that there are none.
 #[must_use]
 pub fn fingerprint(overrides: Option<&TemplateOverrides>) -> u64 {
     let Some(overrides) = overrides.filter(|given| **given != TemplateOverrides::default()) else {
@@ -16,8 +16,9 @@ pub fn fingerprint(overrides: Option<&TemplateOverrides>) -> u64 {
     fingerprint_of(overrides).max(1)
 }
 
-/// Returns a number that changes with a value. Every replica comes to the same number: fields
-/// serialize in a fixed order.
+/// Returns a number that changes with the value.
+///
+/// Every replica computes the same number, because fields serialize in a fixed order.
 pub(crate) fn fingerprint_of(value: &impl Serialize) -> u64 {
     let text = serde_json::to_vec(value).unwrap_or_default();
     let mut first = [0; 8];
@@ -27,7 +28,6 @@ pub(crate) fn fingerprint_of(value: &impl Serialize) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// Applies them.
 pub(super) fn apply(spec: &mut PodSpec, overrides: &TemplateOverrides) {
     if let Some(account) = &overrides.service_account_name {
         spec.service_account_name = Some(account.clone());

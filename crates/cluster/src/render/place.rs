@@ -1,14 +1,14 @@
-//! Putting an image where the template has another.
+//! Replaces the image of a container in a template.
 
 use k8s_openapi::api::core::v1::Container;
 use runner_core::ImageReference;
 
-/// Gives a container its image.
+/// Sets the image of a container, and removes its pull policy if that is only a default.
 ///
-/// The API server writes a pull policy into every template it stores: its default for the image
-/// that stands there. That is no wish, so it may choose again, for this image. Otherwise the
-/// `to-be-replaced` of most templates, which has no tag, would make every start ask the registry
-/// for a digest that the node has.
+/// The API server writes a pull policy into every template it stores: the default for the
+/// template's image. Such a policy is not the author's choice, so it is removed and the API server
+/// chooses the default for the new image. Otherwise the image `to-be-replaced` of most templates,
+/// which has no tag, would make every pod start ask the registry for a digest that the node has.
 pub(super) fn place(container: &mut Container, image: &str) {
     let replaced = container.image.as_deref().unwrap_or_default();
     let policy = container.image_pull_policy.as_deref();
@@ -18,7 +18,7 @@ pub(super) fn place(container: &mut Container, image: &str) {
     container.image = Some(image.to_owned());
 }
 
-/// What Kubernetes does where nobody says: only `latest` is asked for again.
+/// Returns the pull policy that Kubernetes sets by default: `Always` only for the tag `latest`.
 fn default_policy(image: &str) -> &'static str {
     let image = image.parse::<ImageReference>();
     match image.as_ref().map(ImageReference::tag_or_latest) {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_kept_only_where_it_is_a_wish() {
+    fn keeps_a_pull_policy_only_if_it_is_not_the_default() {
         let digest = format!("example.com/fn@sha256:{}", "0".repeat(64));
         for (image, policy, kept) in [
             ("to-be-replaced", "Always", false),

@@ -1,4 +1,4 @@
-//! A pod that is like every function pod, for dry runs.
+//! A representative function pod for dry runs.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::Templates;
 const IMAGE: &str = "example.com/sample/function:v1";
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Returns a pod of no particular function. Its image does not exist.
+/// Returns a function pod whose image does not exist.
 #[must_use]
 pub fn sample_pod(name: &str, templates: &Templates, options: &RenderOptions) -> Pod {
     let image: ImageReference = IMAGE.parse().expect("the constant is an image reference");

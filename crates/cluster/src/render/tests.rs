@@ -59,7 +59,7 @@ fn beside() -> RenderOptions {
 }
 
 #[test]
-fn a_pod_is_what_the_contract_says() {
+fn renders_a_pod_with_the_documented_names_images_and_arguments() {
     let pod = rendered(None, &options());
     assert_eq!(pod["metadata"]["name"], "fn-v1-1-01234567-x7k2p");
     assert_eq!(pod["metadata"]["labels"][IMAGE_LABEL], "fn-v1-1-01234567");
@@ -104,7 +104,7 @@ fn a_pod_is_what_the_contract_says() {
 }
 
 #[test]
-fn a_pod_gets_nothing_it_does_not_need() {
+fn restricts_privileges_by_default() {
     let pod = rendered(None, &options());
     let spec = &pod["spec"];
     assert_eq!(spec["automountServiceAccountToken"], false);
@@ -120,7 +120,7 @@ fn a_pod_gets_nothing_it_does_not_need() {
 }
 
 #[test]
-fn a_template_may_say_otherwise() {
+fn keeps_the_security_settings_of_the_template() {
     let mut templates = Templates::built_in();
     let spec = templates.pod.spec.as_mut().unwrap();
     spec.automount_service_account_token = Some(true);
@@ -135,7 +135,7 @@ fn a_template_may_say_otherwise() {
 }
 
 #[test]
-fn the_wrapper_learns_whom_to_call() {
+fn sets_the_announcement_variables_of_the_wrapper() {
     let pod = rendered(None, &options());
     let env = &pod["spec"]["containers"][0]["env"];
     assert_eq!(
@@ -150,7 +150,7 @@ fn the_wrapper_learns_whom_to_call() {
 }
 
 #[test]
-fn an_image_volume_replaces_the_init_container() {
+fn replaces_the_init_container_by_an_image_volume() {
     let pod = rendered(
         None,
         &RenderOptions {
@@ -177,7 +177,7 @@ fn an_image_volume_replaces_the_init_container() {
 }
 
 #[test]
-fn a_container_beside_the_function_copies_and_stays() {
+fn copies_the_wrapper_in_a_container_beside_the_function() {
     let overrides: TemplateOverrides = serde_json::from_value(json!({
         "initContainer": {"resources": {"requests": {"cpu": "10m"}}},
     }))
@@ -205,7 +205,7 @@ fn a_container_beside_the_function_copies_and_stays() {
 }
 
 #[test]
-fn a_container_that_leaves_its_command_to_its_image_stays_an_init_container() {
+fn keeps_an_init_container_without_a_command() {
     let mut templates = Templates::built_in();
     let spec = templates.pod.spec.as_mut().unwrap();
     spec.init_containers.as_mut().unwrap()[0].command = None;
@@ -215,7 +215,7 @@ fn a_container_that_leaves_its_command_to_its_image_stays_an_init_container() {
 }
 
 #[test]
-fn a_function_config_overrides_the_template() {
+fn applies_the_overrides_of_a_function_config() {
     let overrides: TemplateOverrides = serde_json::from_value(json!({
         "serviceAccountName": "blue",
         "container": {"resources": {"limits": {"memory": "64Mi"}}, "env": [{"name": "A", "value": "1"}]},
@@ -231,7 +231,7 @@ fn a_function_config_overrides_the_template() {
 }
 
 #[test]
-fn only_images_outside_the_public_catalogs_get_the_pull_secret() {
+fn adds_the_pull_secret_only_for_images_outside_the_public_catalogs() {
     let options = RenderOptions {
         pull_secret: Some("auth".to_owned()),
         ..options()
@@ -258,7 +258,7 @@ fn only_images_outside_the_public_catalogs_get_the_pull_secret() {
 }
 
 #[test]
-fn a_pod_that_names_its_image_by_tag_is_known_by_its_digest_all_the_same() {
+fn keeps_the_digest_of_a_pod_that_names_its_image_by_tag() {
     let options = RenderOptions {
         pinning: Pinning::Tag,
         ..options()
@@ -276,7 +276,7 @@ fn a_pod_that_names_its_image_by_tag_is_known_by_its_digest_all_the_same() {
 }
 
 #[test]
-fn a_service_publishes_its_pod_before_that_is_ready_only_if_asked_to() {
+fn publishes_unready_pods_only_with_service_before_ready() {
     let slot = create("ghcr.io/x/fn:v1").slot;
     let rendered = |service_before_ready| {
         let options = RenderOptions {

@@ -1,4 +1,4 @@
-//! Bringing the wrapper into a pod, and telling it whom to call.
+//! Adds the wrapper and the data for its announcement to a pod.
 
 use k8s_openapi::api::core::v1::{
     Container, EnvVar, EnvVarSource, ExecAction, ImageVolumeSource, LifecycleHandler,
@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
 use super::{Announce, Injection, RenderOptions, place::place};
 use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER, TOOLS, TOOLS_DIR, WRAPPER_HOME};
 
-/// Puts the wrapper's image where the template copies it from, or mounts it instead.
+/// Sets the wrapper's image in the container that copies it, or mounts the image instead.
 pub(super) fn inject(spec: &mut PodSpec, options: &RenderOptions) {
     match options.injection {
         Injection::Init | Injection::Container => {
@@ -24,9 +24,10 @@ pub(super) fn inject(spec: &mut PodSpec, options: &RenderOptions) {
 
 /// Makes the init container that copies the wrapper the first of the pod's containers.
 ///
-/// The kubelet notices only in its next round, up to a second later, that an init container has
-/// ended. Containers it starts one after the other without such a pause, each once the hook of the
-/// one before is done: so the copying becomes a hook, of a container that does nothing else.
+/// The kubelet notices the end of an init container only in its next round, up to 1 s later. It
+/// starts ordinary containers one after the other without such a pause, each as soon as the
+/// `postStart` hook of the previous one is done. So the copy command becomes the hook of a
+/// container that does nothing else.
 pub(super) fn copy_beside(spec: &mut PodSpec) {
     let init = spec.init_containers.get_or_insert_default();
     let copying = init.extract_if(.., |container| {
@@ -65,8 +66,8 @@ fn mount(spec: &mut PodSpec, image: &str) {
         }),
         ..Volume::default()
     });
-    // The image is mounted whole: what the template calls by the directory it is copied to lies
-    // deeper there.
+    // The whole image is mounted: programs that the template expects directly in the tools
+    // directory are in a subdirectory.
     for container in &mut spec.containers {
         if container.name != FUNCTION_CONTAINER {
             continue;
@@ -87,8 +88,9 @@ fn mount(spec: &mut PodSpec, image: &str) {
     }
 }
 
-/// Gives the wrapper what it needs to announce itself. It takes these out of the function's
-/// environment.
+/// Sets the environment variables for the wrapper's announcement.
+///
+/// The wrapper removes them from the function's environment.
 pub(super) fn tell(container: &mut Container, slot: &str, announce: &Announce) {
     let value = |name: &str, value: &str| EnvVar {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Recognising the built-in pod template in the form in which the API server stores it.
+//! Recognises the built-in pod template in the form in which the API server stores it.
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use serde_json::{Map, Value, json};
@@ -7,8 +7,8 @@ use super::default;
 
 /// Returns whether a template is the built-in one of this or an earlier version.
 ///
-/// Objects that hold it were stored by a runner and never edited. The fields that the API server
-/// adds to what it stores do not count.
+/// Such a template was stored by a runner and never edited. Fields that the API server adds to
+/// stored objects are ignored.
 pub(super) fn is_built_in(template: &PodTemplateSpec) -> bool {
     let Some(template) = bare(template) else {
         return false;
@@ -36,8 +36,9 @@ fn strip(value: &mut Value, defaults: &Map<String, Value>) {
     }
 }
 
-/// The values that the API server writes into a stored template where it names none. The pull
-/// policy is the one of an image without a tag, as the built-in template has it.
+/// Returns the defaults that the API server writes into a stored template.
+///
+/// The pull policy is the default for an image without a tag, as in the built-in template.
 fn defaults() -> Map<String, Value> {
     let defaults = json!({
         "creationTimestamp": null,
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edited_template_is_the_users_own() {
+    fn does_not_recognise_an_edited_template() {
         let edits: [fn(&mut Value); 4] = [
             |value| value["spec"]["nodeSelector"] = json!({"disk": "fast"}),
             |value| value["spec"]["containers"][0]["imagePullPolicy"] = json!("IfNotPresent"),

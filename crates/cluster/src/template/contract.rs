@@ -1,4 +1,4 @@
-//! What a pod template must have for the runner to fill it in.
+//! Checks that the runner can use a pod template and a service template.
 
 use k8s_openapi::{api::core::v1::PodTemplateSpec, apimachinery::pkg::util::intstr::IntOrString};
 use runner_config::objects::ServiceTemplateSpec;
@@ -6,7 +6,7 @@ use runner_config::objects::ServiceTemplateSpec;
 use super::BadTemplate;
 use crate::names::{FUNCTION_CONTAINER, PORT, TOOLS, TOOLS_DIR};
 
-/// Says what is missing.
+/// Checks that a pod template has everything that the runner relies on.
 pub(super) fn check(template: &PodTemplateSpec) -> Result<(), BadTemplate> {
     let missing = |what: String| Err(BadTemplate::Contract(what));
     let Some(spec) = &template.spec else {
@@ -34,7 +34,7 @@ pub(super) fn check(template: &PodTemplateSpec) -> Result<(), BadTemplate> {
         (false, Some(_)) => missing(format!(
             "mounts {TOOLS:?} in container {FUNCTION_CONTAINER:?} but has no such volume"
         )),
-        // Commands in templates name this very path.
+        // Commands in templates contain this path.
         (_, Some(mount)) if mount.mount_path.trim_end_matches('/') != TOOLS_DIR => {
             missing(format!(
                 "must mount {TOOLS:?} at {TOOLS_DIR}, not at {}",
@@ -45,7 +45,7 @@ pub(super) fn check(template: &PodTemplateSpec) -> Result<(), BadTemplate> {
     }
 }
 
-/// Says where the service would lead instead of to the wrapper.
+/// Checks that services made from a template route [`PORT`] to the wrapper.
 pub(super) fn check_service(template: &ServiceTemplateSpec) -> Result<(), BadTemplate> {
     let wrapper = i32::from(PORT);
     let ports = template
@@ -87,14 +87,14 @@ mod tests {
         }}),
         "not at /x"
     )]
-    fn what_is_missing_is_named(#[case] template: Value, #[case] says: &str) {
+    fn names_the_missing_part_of_a_pod_template(#[case] template: Value, #[case] says: &str) {
         let template = serde_json::from_value(template).unwrap();
         let error = check(&template).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
 
     #[test]
-    fn a_service_must_lead_to_the_wrapper() {
+    fn rejects_a_service_that_does_not_route_to_the_wrapper() {
         let to = |target: Value| {
             let template = json!({"spec": {"ports": [{"port": 9446, "targetPort": target}]}});
             check_service(&serde_json::from_value(template).unwrap())

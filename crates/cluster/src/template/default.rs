@@ -9,10 +9,10 @@ use crate::names::{
     COPY_CONTAINER, FUNCTION_CONTAINER, PORT, SAFE_TO_EVICT, TOOLS, TOOLS_DIR, WRAPPER_HOME,
 };
 
-/// Replaced when a pod is made; an object that is stored must name some image.
+/// Placeholder image, replaced when a pod is made. Stored objects must have an image.
 const REPLACED: &str = "to-be-replaced";
 
-/// The built-in pod template, as an object to store.
+/// Returns the built-in pod template as an object to store.
 pub(crate) fn pod_template_object(name: &str) -> PodTemplate {
     PodTemplate {
         metadata: named(name),
@@ -20,13 +20,14 @@ pub(crate) fn pod_template_object(name: &str) -> PodTemplate {
     }
 }
 
-/// The built-in service template, as an object to store.
+/// Returns the built-in service template as an object to store.
 pub(crate) fn service_template_object(name: &str) -> ServiceTemplate {
     ServiceTemplate::new(name, service_template())
 }
 
-/// The built-in pod template. What hardens it is added to every pod whose template is silent, so
-/// that it need not be repeated here.
+/// Returns the built-in pod template.
+///
+/// It has no security settings: `render/harden.rs` adds their defaults to every pod.
 pub(crate) fn pod_template() -> PodTemplateSpec {
     let template = json!({
         "metadata": {"annotations": {SAFE_TO_EVICT: "true"}},
@@ -41,8 +42,8 @@ pub(crate) fn pod_template() -> PodTemplateSpec {
                 "name": FUNCTION_CONTAINER,
                 "image": REPLACED,
                 "command": [format!("{TOOLS_DIR}/wrapper-server")],
-                // No limits: the memory that a function needs depends on its packages, and one that
-                // worked without a limit must not be killed by ours.
+                // No limits: the memory that a function needs depends on its packages, and a
+                // function that worked without a limit must not be killed by a built-in one.
                 "resources": {"requests": {"cpu": "25m", "memory": "64Mi"}},
                 "readinessProbe": {
                     "exec": {"command": [format!("{TOOLS_DIR}/grpc-health-probe"), "-addr", format!("localhost:{PORT}")]},
@@ -56,8 +57,9 @@ pub(crate) fn pod_template() -> PodTemplateSpec {
     serde_json::from_value(template).expect("the built-in template is a template")
 }
 
-/// Returns the built-in pod template of version 0.1.0, which had no resource requests. Clusters
-/// still hold it.
+/// Returns the built-in pod template of version 0.1.0, which had no resource requests.
+///
+/// It is still stored in clusters.
 pub(super) fn first_pod_template() -> PodTemplateSpec {
     let mut template = pod_template();
     let containers = template
@@ -68,7 +70,7 @@ pub(super) fn first_pod_template() -> PodTemplateSpec {
     template
 }
 
-/// The built-in service template: everything that matters is filled in when a service is made.
+/// Returns the built-in service template; selector and port are set when a service is rendered.
 pub(crate) fn service_template() -> ServiceTemplateSpec {
     ServiceTemplateSpec {
         metadata: None,

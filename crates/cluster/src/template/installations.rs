@@ -1,5 +1,6 @@
-//! Tests with the templates of existing installations: objects of our own, and those that Porch
-//! ships, where the directory that holds them is there.
+//! Tests with the templates of existing installations.
+//!
+//! The templates are fixtures of this crate, and those that Porch ships if their directory exists.
 
 use std::{fs, path::Path};
 
@@ -15,7 +16,7 @@ const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/porc
 const OLDER: &str = include_str!("fixtures/older-config-map.yaml");
 const OBJECTS: &str = include_str!("fixtures/objects.yaml");
 
-/// Returns the text of a file, or of the fixture where the file is missing.
+/// Returns the text of a shipped file, or `fixture` if the file is missing.
 fn shipped(file: &str, fixture: &str) -> String {
     let path = Path::new(SHIPPED).join(file);
     fs::read_to_string(&path).unwrap_or_else(|_| {
@@ -24,7 +25,7 @@ fn shipped(file: &str, fixture: &str) -> String {
     })
 }
 
-/// Returns the first object of a kind in a file with several.
+/// Returns the first object of a kind in a multi-document file.
 fn object<T: DeserializeOwned>(text: &str, kind: &str) -> T {
     let kind = format!("\nkind: {kind}\n");
     let mut documents = text.split("\n---");
@@ -44,9 +45,7 @@ fn rendered(templates: &Templates, injection: Injection) -> Pod {
 #[rstest]
 #[case::ours(OLDER.to_owned())]
 #[case::shipped(shipped("older/function-pod-template.yaml", OLDER))]
-fn the_older_config_map_loads_though_annotations_stand_where_they_do_not_belong(
-    #[case] text: String,
-) {
+fn loads_the_older_config_map_with_misplaced_annotations(#[case] text: String) {
     let map: ConfigMap = object(&text, "ConfigMap");
     let templates = Templates::of_config_map(&map).unwrap();
     assert!(!templates.is_built_in());
@@ -69,7 +68,7 @@ fn the_older_config_map_loads_though_annotations_stand_where_they_do_not_belong(
 #[case::ours(OBJECTS.to_owned())]
 #[case::spring_2026(shipped("2026-04/function-templates.yaml", OBJECTS))]
 #[case::current(shipped("current/function-templates.yaml", OBJECTS))]
-fn template_objects_with_a_liveness_probe_and_pull_policies_are_rendered(#[case] text: String) {
+fn renders_template_objects_with_a_liveness_probe_and_pull_policies(#[case] text: String) {
     let pod: PodTemplate = object(&text, "PodTemplate");
     let service: ServiceTemplate = object(&text, "ServiceTemplate");
     let templates = Templates::of_objects(Some(&pod), Some(&service)).unwrap();

@@ -1,4 +1,4 @@
-//! Template sources, and how each is followed.
+//! Sources of templates: objects in the pod namespace, or a ConfigMap.
 
 mod config_map;
 mod objects;
@@ -16,12 +16,11 @@ use crate::Seen;
 /// Shortest time between two reads of the template ConfigMap.
 const FASTEST_READ: Duration = Duration::from_secs(1);
 
-/// The place that templates come from.
+/// A source of templates.
 pub enum TemplateSource {
     /// `PodTemplate` and `ServiceTemplate` objects in the pod namespace.
     Objects(TemplateObjects),
-    /// The older generation's ConfigMap. The permissions of existing installations allow to read
-    /// it but not to watch it.
+    /// The ConfigMap of older installations, whose permissions allow reading but not watching it.
     ConfigMap {
         /// Client of the API server.
         client: Client,
@@ -53,7 +52,7 @@ impl TemplateSource {
     }
 }
 
-/// Logs the templates, or the reason why they cannot be used.
+/// Logs the templates, or the reason why they cannot be used, and returns the observation.
 fn report(templates: Result<Templates, BadTemplate>) -> Seen {
     match &templates {
         Ok(templates) => tracing::info!(version = %templates.version, "pod template"),

@@ -31,8 +31,7 @@ fn list(items: &[Value]) -> Option<(u16, Value)> {
     ))
 }
 
-/// What is seen of a namespace with two pods, one of them a stranger's, and three services, one of
-/// them a stranger's.
+/// Watches a namespace with two pods and three services, one of each unrelated to functions.
 fn following() -> (mpsc::UnboundedReceiver<Seen>, Record, JoinSet<()>) {
     let (client, asked) = client(|_, path| {
         if path.contains("watch=true") {
@@ -72,7 +71,7 @@ async fn until(
 }
 
 #[tokio::test]
-async fn pods_are_shown_before_it_is_said_that_these_are_all() {
+async fn reports_each_pod_before_the_list_of_all_pods() {
     let (mut seen, _, _tasks) = following();
     let all = until(&mut seen, |seen| matches!(seen, Seen::Pods(_))).await;
     let shown: Vec<_> = all
@@ -90,7 +89,7 @@ async fn pods_are_shown_before_it_is_said_that_these_are_all() {
 }
 
 #[tokio::test]
-async fn a_headless_service_has_no_address() {
+async fn reports_no_address_for_a_headless_service() {
     let (mut seen, _, _tasks) = following();
     let all = until(&mut seen, |seen| matches!(seen, Seen::Services(_))).await;
     let addresses: Vec<_> = all
@@ -108,7 +107,7 @@ async fn a_headless_service_has_no_address() {
 }
 
 #[tokio::test]
-async fn only_pods_that_carry_the_label_are_asked_for() {
+async fn watches_only_pods_with_the_image_label() {
     let (mut seen, asked, _tasks) = following();
     until(&mut seen, |seen| matches!(seen, Seen::Services(_))).await;
     let labelled = asked.all();

@@ -1,5 +1,4 @@
-//! Log of the times in which the API server cannot be reached: one line when such a time starts,
-//! one when it ends.
+//! Logs outages of the API server: one line at the start of an outage, one at its end.
 
 use std::{
     error::Error,
@@ -7,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-/// The state of the connection to the API server, shared by all requests of a client.
+/// The reachability of the API server, shared by all requests of a client.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outage {
     since: Arc<Mutex<Option<Instant>>>,
@@ -16,7 +15,7 @@ pub(super) struct Outage {
 // === impl Outage ===
 
 impl Outage {
-    /// Takes note of a request that got an answer, whatever the answer says.
+    /// Records a request that got any answer, even an error.
     pub(super) fn answered(&self) {
         if let Some(since) = self.lock().take() {
             tracing::info!(
@@ -26,7 +25,7 @@ impl Outage {
         }
     }
 
-    /// Takes note of a request that got no answer.
+    /// Records a request that got no answer.
     pub(super) fn failed(&self, error: &(dyn Error + 'static)) {
         let mut since = self.lock();
         if since.is_none() {
@@ -43,8 +42,9 @@ impl Outage {
     }
 }
 
-/// Returns the text of the last error in the chain of causes, which says what happened. The errors
-/// before it name the layers of the client.
+/// Returns the text of the last error in the chain of sources, which is the actual cause.
+///
+/// The errors before it name only the layers of the client.
 #[must_use]
 pub fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outage_lasts_from_the_first_failure_to_the_next_answer() {
+    fn measures_an_outage_from_the_first_failure_to_the_next_answer() {
         let outage = Outage::default();
         let error = io::Error::new(io::ErrorKind::ConnectionRefused, "connection refused");
         outage.failed(&error);

@@ -1,4 +1,4 @@
-//! What the configuration tells about itself.
+//! Metrics of the configuration.
 
 use std::{collections::BTreeMap, sync::Weak};
 
@@ -9,7 +9,7 @@ use crate::Severity;
 
 const SCOPE: &str = "runner-config";
 
-/// Counts looks at the sources that changed something, or should have.
+/// The counter of applied and rejected changes of the sources.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     reloads: Counter<u64>,
@@ -18,7 +18,9 @@ pub(crate) struct Metrics {
 // === impl Metrics ===
 
 impl Metrics {
-    /// Made when the first change is awaited, not at load: the exporter is set up in between.
+    /// Creates the counter; to be called after the metrics exporter is set up.
+    ///
+    /// For this reason it is created when the first change is awaited, not when files are loaded.
     pub(crate) fn new() -> Self {
         let meter = global::meter(SCOPE);
         let reloads = meter
@@ -44,8 +46,9 @@ impl Metrics {
     }
 }
 
-/// Lets an exporter see how many problems the table has. The instrument outlives the
-/// configuration, so it holds it weakly.
+/// Registers a gauge for the number of problems of the table.
+///
+/// The gauge outlives the configuration, so it holds a weak reference to it.
 pub(super) fn observe_problems(shared: Weak<Shared>) {
     global::meter(SCOPE)
         .u64_observable_gauge("function_runner.config.problems")
@@ -54,7 +57,7 @@ pub(super) fn observe_problems(shared: Weak<Shared>) {
             let Some(shared) = shared.upgrade() else {
                 return;
             };
-            // Zeroes too, so that a problem that was put right is seen to be gone.
+            // Zeroes are reported too, so that a corrected problem disappears from the metric.
             let sources = ["config", "pod-cache-config", "functionconfig"];
             let mut counts: BTreeMap<_, u64> = sources
                 .into_iter()

@@ -1,7 +1,7 @@
-//! Reading the files again when they change.
+//! Reloads the files when they change.
 //!
 //! Directories are watched, not files: an editor replaces a file, and a mounted `ConfigMap` swaps
-//! a symlink beside it; both end the life of the inode a file watch would hold.
+//! a symlink beside it. Both replace the inode to which a watch of the file would be bound.
 
 mod watch;
 
@@ -19,25 +19,25 @@ use watch::{Heard, Hold, Watch};
 use super::{Configuration, Metrics, Outcome, metrics};
 use crate::files::File;
 
-/// How long a directory must be quiet before its files are read: an edit is several events.
+/// Time without events before files are read, because one edit causes several events.
 const QUIET: Duration = Duration::from_millis(50);
-/// How long a directory that is never quiet can put off reading.
+/// Longest delay of a reload while events keep coming.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Keeps the files watched; dropping it ends the watch and its thread.
+/// A guard for the watch of the files; dropping it ends the watch and its thread.
 #[derive(Debug)]
 #[must_use = "dropping it ends the watch"]
 pub struct Reload {
     _hold: Hold,
 }
 
-/// Why files cannot be watched.
+/// The reason why files cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    /// The system gives no watch.
+    /// The inotify watch cannot be created.
     #[error("cannot watch the configuration files: {0}")]
     Watch(#[source] io::Error),
-    /// The system gives no thread.
+    /// The thread cannot be started.
     #[error("cannot start the thread that reads changed files: {0}")]
     Thread(#[source] io::Error),
 }
@@ -45,8 +45,10 @@ pub enum ReloadError {
 // === impl Configuration ===
 
 impl Configuration {
-    /// Reads the files again whenever they change, until the guard is dropped. A bad edit keeps
-    /// the last good table and adds a problem that names the line.
+    /// Starts a thread that reloads the files when they change, until the guard is dropped.
+    ///
+    /// After an invalid edit the last valid content stays in use, and the table has a problem that
+    /// names the line.
     pub fn spawn_reload(&self) -> Result<Reload, ReloadError> {
         let (watch, hold) = Watch::new().map_err(ReloadError::Watch)?;
         for directory in self.directories() {
@@ -64,7 +66,7 @@ impl Configuration {
             .name("config-reload".to_owned())
             .spawn(move || {
                 let metrics = Metrics::new();
-                // What changed between loading and watching has no event.
+                // Changes between loading and watching cause no event.
                 configuration.look_again(&metrics);
                 while settle(&watch) {
                     configuration.look_again(&metrics);
@@ -104,7 +106,7 @@ impl Configuration {
     }
 }
 
-/// Waits for a change and then for quiet; false when nobody holds the watch any more.
+/// Waits for a change and then for [`QUIET`]; returns `false` once the guard is dropped.
 fn settle(watch: &Watch) -> bool {
     if watch.wait(None) == Heard::End {
         return false;

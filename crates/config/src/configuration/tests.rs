@@ -28,7 +28,7 @@ async fn until(configuration: &Configuration, condition: impl Fn(&Table) -> bool
 }
 
 #[test]
-fn files_that_need_not_exist_may_be_missing() {
+fn loads_without_optional_files() {
     let fixture = Fixture::new();
     let mut options = fixture.options();
     options.functions_dir = fixture.path("no-such-directory");
@@ -38,7 +38,7 @@ fn files_that_need_not_exist_may_be_missing() {
 #[rstest]
 #[case::config("config.yaml", "--config")]
 #[case::pod_cache("pod-cache-config.yaml", "--pod-cache-config")]
-fn files_that_were_asked_for_must_exist(#[case] name: &str, #[case] flag: &str) {
+fn reports_a_missing_required_file(#[case] name: &str, #[case] flag: &str) {
     let fixture = Fixture::new();
     let mut options = fixture.options();
     match flag {
@@ -53,7 +53,7 @@ fn files_that_were_asked_for_must_exist(#[case] name: &str, #[case] flag: &str) 
 }
 
 #[test]
-fn files_that_nobody_wants_are_not_read() {
+fn does_not_read_unwanted_files() {
     let fixture = Fixture::new().config("functions: [").pod_cache("- [");
     let mut options = fixture.options();
     options.config_wanted = Wanted::No;
@@ -62,7 +62,7 @@ fn files_that_nobody_wants_are_not_read() {
 }
 
 #[test]
-fn a_missing_functions_directory_is_an_error_once_functions_are_listed() {
+fn reports_a_missing_functions_directory_if_functions_are_listed() {
     let fixture = Fixture::new().config(GOOD);
     let mut options = fixture.options();
     options.functions_dir = fixture.path("no-such-directory");
@@ -86,11 +86,7 @@ fn a_missing_functions_directory_is_an_error_once_functions_are_listed() {
 )]
 #[case::twice("functions: []\nfunctions: []\n", ":2: ", "duplicate")]
 #[case::a_list("- function: fn\n", ":1: ", "expected a map")]
-fn a_malformed_config_is_refused_at_start(
-    #[case] text: &str,
-    #[case] line: &str,
-    #[case] says: &str,
-) {
+fn refuses_a_malformed_config_at_start(#[case] text: &str, #[case] line: &str, #[case] says: &str) {
     let fixture = Fixture::new().config(text);
     let error = Configuration::load(fixture.options())
         .unwrap_err()
@@ -111,7 +107,7 @@ fn a_malformed_config_is_refused_at_start(
 #[case::image("- name: 'fn:'\n", 1, "tag is empty")]
 #[case::map_duration("fn:v1: 10m\nfn:v2: ten\n", 2, "malformed duration \"ten\"")]
 #[case::scalar("hello", 1, "expected a list")]
-fn a_malformed_pod_cache_config_is_refused_at_start(
+fn refuses_a_malformed_pod_cache_config_at_start(
     #[case] text: &str,
     #[case] line: u64,
     #[case] says: &str,
@@ -132,7 +128,7 @@ fn a_malformed_pod_cache_config_is_refused_at_start(
 #[case::comment("# nothing yet\n")]
 #[case::null("functions:\n")]
 #[case::no_images("functions:\n- function: fn\n")]
-fn a_config_may_say_nothing(#[case] text: &str) {
+fn accepts_an_empty_config(#[case] text: &str) {
     let fixture = Fixture::new().config(text).pod_cache("\n");
     let configuration = fixture.configuration();
     assert!(configuration.table().is_empty());
@@ -140,7 +136,7 @@ fn a_config_may_say_nothing(#[case] text: &str) {
 }
 
 #[test]
-fn unknown_fields_are_warned_of_with_their_line() {
+fn warns_of_unknown_fields_with_their_line() {
     let fixture = Fixture::new()
         .binaries(&["fn"])
         .config("version: 1\nfunctions:\n- function: fn\n  image: fn:v1\n")
@@ -164,7 +160,7 @@ fn unknown_fields_are_warned_of_with_their_line() {
 }
 
 #[test]
-fn the_pod_cache_file_sets_what_it_names() {
+fn reads_settings_from_the_pod_cache_file() {
     let fixture = Fixture::new().pod_cache(
         r"
 - name: ghcr.io/x/fn:v0.2.0
@@ -186,7 +182,7 @@ fn the_pod_cache_file_sets_what_it_names() {
 }
 
 #[tokio::test]
-async fn an_edit_is_seen_and_a_bad_one_keeps_the_last_good_table() {
+async fn reloads_an_edited_file_and_keeps_the_last_valid_table_after_an_invalid_edit() {
     let fixture = Fixture::new().binaries(&["fn"]).config(GOOD);
     let configuration = fixture.configuration();
     let _reload = configuration.spawn_reload().unwrap();
@@ -206,7 +202,7 @@ async fn an_edit_is_seen_and_a_bad_one_keeps_the_last_good_table() {
     );
     assert!(has_binary(&configuration, "fn:v2"));
 
-    // Back to what was good: the problem goes although the text is one that was read before.
+    // Back to the last valid text: the problem disappears although the text is not new.
     let fixture = fixture.config("functions:\n- function: fn\n  images: ['fn:v1', 'fn:v2']\n");
     until(&configuration, |table| table.problems().is_empty()).await;
 
@@ -215,7 +211,7 @@ async fn an_edit_is_seen_and_a_bad_one_keeps_the_last_good_table() {
 }
 
 #[tokio::test]
-async fn a_mounted_config_map_is_followed_through_its_symlinks() {
+async fn reloads_a_mounted_config_map_when_its_symlink_changes() {
     let fixture = Fixture::new().binaries(&["fn"]);
     let mount = |version: &str, text: &str| {
         fs::create_dir(fixture.path(version)).unwrap();
@@ -234,7 +230,7 @@ async fn a_mounted_config_map_is_followed_through_its_symlinks() {
 }
 
 #[tokio::test]
-async fn a_binary_that_appears_ends_its_problem() {
+async fn removes_the_problem_of_a_missing_binary_when_it_appears() {
     let fixture = Fixture::new().config(GOOD);
     let configuration = fixture.configuration();
     assert_eq!(configuration.table().problems().len(), 1);
@@ -244,7 +240,7 @@ async fn a_binary_that_appears_ends_its_problem() {
 }
 
 #[test]
-fn objects_come_and_go() {
+fn adds_and_removes_objects() {
     let fixture = Fixture::new().binaries(&["fn"]);
     let configuration = fixture.configuration();
     let mut changes = configuration.watch();

@@ -1,4 +1,4 @@
-//! `config.yaml`: which cached executable stands for which images.
+//! Parses `config.yaml`, which maps images to cached executables.
 
 use runner_core::ImageReference;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use serde_saphyr::Spanned;
 use super::{ConfigError, Parsed, yaml};
 use crate::Source;
 
-/// One image and the executable that stands for it.
+/// One image, and the executable that runs it.
 #[derive(Clone, Debug)]
 pub(crate) struct ExecEntry {
     pub(crate) source: Source,

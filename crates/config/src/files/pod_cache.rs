@@ -1,4 +1,4 @@
-//! `pod-cache-config.yaml`: images to keep warm, and how their pods are kept.
+//! Parses `pod-cache-config.yaml`, which lists images to keep warm with their pod settings.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -41,7 +41,7 @@ const FIELDS: [&str; 6] = [
     "resources",
 ];
 
-/// Reads a list of entries, or the oldest form: a map of image to time to live.
+/// Parses a list of entries, or the oldest form: a map of image to time to live.
 pub(super) fn parse(
     text: &str,
     file: &Source,

@@ -1,4 +1,4 @@
-//! YAML with line numbers: typed parsing, and a look at the fields nobody asked for.
+//! Parses YAML with line numbers, and finds unknown fields.
 
 use std::{borrow::Cow, fmt};
 
@@ -10,8 +10,7 @@ use serde_saphyr::{
 use super::ConfigError;
 use crate::{Problem, Source};
 
-/// The shape of a document, for what types alone cannot tell: is it a list or a map, and which
-/// fields has it on which lines.
+/// The shape of a document: whether it is a list or a map, and the lines of its fields.
 #[derive(Debug)]
 pub(super) enum Shape {
     Empty,
@@ -20,7 +19,7 @@ pub(super) enum Shape {
     Map(Vec<(Spanned<String>, Shape)>),
 }
 
-/// Words errors without their line: it is part of the place that is named before them.
+/// A formatter of error messages without the line, which the error's source already names.
 struct WithoutLocation;
 
 impl MessageFormatter for WithoutLocation {
@@ -39,7 +38,7 @@ impl Localizer for WithoutLocation {
     }
 }
 
-/// Parses a document, naming the line where it cannot.
+/// Parses a document; an error names the line.
 pub(super) fn parse<T: DeserializeOwned>(text: &str, file: &Source) -> Result<T, ConfigError> {
     serde_saphyr::from_str(text).map_err(|error| {
         let line = error.location().map_or(0, |location| location.line());
@@ -61,7 +60,7 @@ pub(super) fn malformed(file: &Source, line: u64, message: impl Into<String>) ->
 // === impl Shape ===
 
 impl Shape {
-    /// Says of each field that is not known that it has no effect.
+    /// Adds a warning for each unknown field.
     pub(super) fn warn_of_unknown(&self, known: &[&str], file: &Source, into: &mut Vec<Problem>) {
         let Self::Map(fields) = self else { return };
         for (field, _) in fields
@@ -80,7 +79,6 @@ impl Shape {
         }
     }
 
-    /// The value of a field.
     pub(super) fn field(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Map(fields) => fields
@@ -91,7 +89,7 @@ impl Shape {
         }
     }
 
-    /// The items of a list; nothing for anything else.
+    /// Returns the items of a list; empty for any other shape.
     pub(super) fn items(&self) -> &[Self] {
         match self {
             Self::List(items) => items,

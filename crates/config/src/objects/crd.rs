@@ -1,4 +1,4 @@
-//! The definitions of both objects, as they are installed.
+//! Generates the definitions (CRDs) of both kinds.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{FunctionConfig, GROUP, ServiceTemplateSpec, VERSION, schema};
 
-/// Fields whose types are Kubernetes' own.
+/// Fields whose types come from the Kubernetes API.
 const FOREIGN: [&str; 4] = ["env", "envFrom", "resources", "securityContext"];
 
-/// Both definitions, ready to install.
+/// Returns both definitions, ready to install.
 #[must_use]
 pub fn custom_resource_definitions() -> [CustomResourceDefinition; 2] {
     [function_config(), service_template()].map(|definition| {
@@ -18,7 +18,7 @@ pub fn custom_resource_definitions() -> [CustomResourceDefinition; 2] {
     })
 }
 
-/// Both definitions as YAML: file name and text.
+/// Returns both definitions as YAML: file name and text.
 #[must_use]
 pub fn crd_documents() -> [(&'static str, String); 2] {
     [
@@ -39,7 +39,7 @@ fn function_config() -> Value {
         schema::hush_below(schema, &FOREIGN);
         if let Some(schema) = schema.as_object_mut() {
             schema.remove("title");
-            // Objects without a spec were always taken; what is wrong with them is in their status.
+            // Objects without a spec were always accepted; the error is in their status.
             schema.remove("required");
         }
     }

@@ -1,26 +1,27 @@
-//! From the types' schemas to those an API server wants.
+//! Converts the schemas generated from Rust types into those that an API server needs.
 //!
-//! The types say less than the API does: the generated schema calls optional fields nullable, and
-//! the Kubernetes types know neither patterns nor defaults. What is put right here decides which
-//! objects an API server takes.
+//! The types express less than the API: the generated schema makes optional fields nullable, and
+//! the Kubernetes types have neither patterns nor defaults. The corrections here decide which
+//! objects an API server accepts.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-/// Metadata of a future object: the API server would drop what a schema does not name.
+/// Returns a schema for the metadata of a templated object.
+///
+/// It preserves unknown fields, since the API server drops fields that a schema does not name.
 pub(super) fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
-/// Makes a generated schema one that an API server accepts and that accepts the right objects.
+/// Corrects a generated schema so that an API server accepts it and validates objects correctly.
 pub(super) fn refine(schema: &mut Value) {
     visit("", schema, &mut refine_node);
 }
 
-/// Takes the descriptions off what lies below some fields: those types are Kubernetes' own and
-/// documented there.
+/// Removes the descriptions below some fields, whose types Kubernetes itself documents.
 pub(super) fn hush_below(schema: &mut Value, fields: &[&str]) {
     visit("", schema, &mut |name, node| {
         if !fields.contains(&name) {
@@ -36,7 +37,7 @@ pub(super) fn hush_below(schema: &mut Value, fields: &[&str]) {
     });
 }
 
-/// Takes every description off; a field of that name is a map, not a text, and stays.
+/// Removes every description; a property named `description` is an object, not a string, and stays.
 fn hush(value: &mut Value) {
     match value {
         Value::Object(node) => {
@@ -49,11 +50,11 @@ fn hush(value: &mut Value) {
 }
 
 fn refine_node(name: &str, node: &mut Map<String, Value>) {
-    // A null for a field that is not nullable is dropped by the API server before validation; one
-    // for a nullable field would count as given, and a spec of nulls as having an executor.
+    // The API server drops a null for a field that is not nullable before validation. A null for a
+    // nullable field would count as present, and a spec of nulls as having an executor.
     node.remove("nullable");
     match name {
-        // The API lets these names be empty, for the sake of very old clients.
+        // The API allows these names to be empty, for compatibility with very old clients.
         "configMapKeyRef" | "secretKeyRef" | "configMapRef" | "secretRef" => {
             make_optional(node, "name", json!(""));
             node.insert("x-kubernetes-map-type".to_owned(), json!("atomic"));
@@ -106,7 +107,7 @@ fn make_int_or_string(node: &mut Map<String, Value>) {
     node.insert("x-kubernetes-int-or-string".to_owned(), json!(true));
 }
 
-/// A list in which no two items have the same keys.
+/// Makes the schema of a list one in which no two items have the same keys.
 fn make_map(node: &mut Map<String, Value>, keys: &[&str]) {
     node.insert("x-kubernetes-list-type".to_owned(), json!("map"));
     node.insert("x-kubernetes-list-map-keys".to_owned(), json!(keys));
@@ -121,7 +122,7 @@ fn set(node: &mut Map<String, Value>, field: &str, key: &str, value: Value) {
     }
 }
 
-/// Walks the schemas within a schema, each with the name of the field it describes.
+/// Visits a schema and all nested schemas, each with the name of the field it describes.
 fn visit(name: &str, schema: &mut Value, change: &mut impl FnMut(&str, &mut Map<String, Value>)) {
     let Value::Object(node) = schema else { return };
     change(name, node);

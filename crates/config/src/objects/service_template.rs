@@ -41,7 +41,7 @@ pub struct ServiceTemplateSpec {
 // === impl ServiceTemplate ===
 
 impl ServiceTemplate {
-    /// A template of that name.
+    /// Returns a template object of the given name.
     #[must_use]
     pub fn new(name: &str, template: ServiceTemplateSpec) -> Self {
         let types = TypeMeta {

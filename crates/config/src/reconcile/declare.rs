@@ -1,4 +1,4 @@
-//! From an object to what it declares.
+//! Converts a `FunctionConfig` object into a declaration.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::{
     settings,
 };
 
-/// The annotation with the number of pods that are kept for each warm version.
+/// Annotation with the number of pods that are kept for each warm version.
 const MIN_PODS: &str = "fn.kpt.dev/min-pods";
 
-/// The annotation that turns standby off for the function of an object.
+/// Annotation that turns standbys off for the function of an object.
 const STANDBY: &str = "fn.kpt.dev/standby";
 
-/// The variable by which the wrapper learns its number of standbys. Functions do not see it.
+/// Environment variable with the wrapper's number of standbys; it is hidden from functions.
 const WRAPPER_STANDBY: &str = "KRM_WRAPPER_STANDBY";
 
-/// What an object declares. Never fails: what makes no sense is among its problems.
+/// Converts an object. Never fails: invalid parts are reported in the declaration's problems.
 #[must_use]
 pub fn declaration(object: &DynamicObject) -> Declaration {
     let source = source(object);
@@ -76,8 +76,10 @@ pub(super) fn source(object: &DynamicObject) -> Source {
     }
 }
 
-/// Reads the annotation that turns standby off. An annotation and not a field of `spec`: an API
-/// server drops fields that the installed definition does not have.
+/// Reads the annotation that turns standbys off.
+///
+/// It is an annotation and not a field of `spec`, because an API server drops fields that the
+/// installed CRD does not have.
 fn standby(object: &DynamicObject) -> Result<bool, String> {
     match object.annotations().get(STANDBY).map(String::as_str) {
         None | Some("true") => Ok(true),
@@ -88,7 +90,7 @@ fn standby(object: &DynamicObject) -> Result<bool, String> {
     }
 }
 
-/// Tells the wrapper in the function's pods to start no process ahead.
+/// Sets the environment variable that turns standbys off in the function's pods.
 fn turn_standby_off(pod: &mut PodExecutor) {
     let overrides = pod.template_overrides.get_or_insert_default();
     let container = overrides.container.get_or_insert_default();
@@ -99,8 +101,10 @@ fn turn_standby_off(pod: &mut PodExecutor) {
     });
 }
 
-/// Parses the tags of an executor. The words of a problem are those of Porch's own components,
-/// which write them to the same field.
+/// Parses the tags of an executor.
+///
+/// The text of a problem is the same as in Porch's own components, which write to the same status
+/// field.
 fn tags(executor: &str, tags: &[String], source: &Source, problems: &mut Vec<Problem>) -> TagList {
     TagList::parse(tags, |tag, why| {
         let message = format!(
@@ -200,7 +204,7 @@ mod tests {
     #[case("true", true, &[])]
     #[case("false", false, &[])]
     #[case("no", true, &["annotation fn.kpt.dev/standby: \"no\" is neither \"true\" nor \"false\""])]
-    fn an_annotation_turns_standby_off(
+    fn turns_standbys_off_by_annotation(
         #[case] annotation: &str,
         #[case] standby: bool,
         #[case] problems: &[&str],

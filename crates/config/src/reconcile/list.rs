@@ -1,4 +1,4 @@
-//! The objects as they are now, for who does not follow them.
+//! Lists the current objects, without watching them.
 
 use kube::{Client, api::ListParams};
 
@@ -8,22 +8,21 @@ use super::{
 };
 use crate::Declaration;
 
-/// An object and what the runner has made of it.
+/// An object, and its status as the runner wrote it.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// What it says.
+    /// Content of the object.
     pub declaration: Declaration,
-    /// Whether the runner has acted on its present form; `None` where the definition of the objects
-    /// has no field to tell it.
+    /// Whether the runner has processed the current generation; `None` if the CRD has no field.
     pub observed: Option<bool>,
-    /// What the runner says is wrong with it.
+    /// Error that the runner reported.
     pub error: Option<String>,
 }
 
-/// Why objects cannot be listed.
+/// The reason why objects cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// The definitions are not installed, which is fine where files are enough.
+    /// The CRDs are not installed, which is fine if only files are used.
     #[error(
         "the cluster does not know FunctionConfig objects: install the definitions in deploy/crds"
     )]
@@ -31,7 +30,7 @@ pub enum ListError {
     /// The permission is missing.
     #[error("not allowed to list FunctionConfig objects: {0}")]
     Forbidden(String),
-    /// Anything else, mostly a cluster that does not answer.
+    /// The request failed for another reason; mostly, the cluster does not answer.
     #[error("cannot list FunctionConfig objects: {0}")]
     Failed(#[source] kube::Error),
 }
@@ -39,7 +38,7 @@ pub enum ListError {
 /// Lists the objects of a namespace.
 ///
 /// # Errors
-/// If the cluster does not answer, does not know such objects or does not let us see them.
+/// Fails if the cluster does not answer, the kind does not exist, or the permission is missing.
 pub async fn list_objects(client: Client, namespace: &str) -> Result<Vec<Listed>, ListError> {
     let objects = api(client.clone(), namespace)
         .list(&ListParams::default())

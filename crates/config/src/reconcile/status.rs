@@ -1,4 +1,4 @@
-//! Writing back: the two status fields that are ours, and the finalizer that no longer is anyone's.
+//! Writes the runner's two status fields, and removes the obsolete finalizer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,32 +19,32 @@ use crate::{
     objects::{GROUP, VERSION},
 };
 
-/// The field for the generation that a function runner acted on. Newer definitions lack it.
+/// Status field for the generation that a function runner processed; newer CRDs lack it.
 const GENERATION: &str = "functionRunnerObservedGeneration";
-/// Time that the API server may take to describe the objects.
+/// Time limit of the request for the OpenAPI document.
 const SCHEMA_TIMEOUT: Duration = Duration::from_secs(5);
 const MANAGER: &str = "krm-function-runner";
-/// How many objects are written at once.
+/// Largest number of concurrent patches.
 const PARALLEL: usize = 8;
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 
-/// What an object is told: which generation was acted on, and what was wrong with it.
+/// The content of the runner's status fields: the processed generation and its error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Report {
-    /// The generation that was acted on; `None` if the definition has no field for it.
+    /// Processed generation; `None` if the CRD has no field for it.
     pub(super) generation: Option<i64>,
     pub(super) error: Option<String>,
 }
 
-/// The status as it was found.
+/// The current content of the runner's status fields.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub(super) generation: Option<i64>,
     pub(super) error: Option<String>,
 }
 
-/// One patch to make.
+/// A pending patch of one object.
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     name: String,
@@ -86,8 +86,9 @@ impl Found {
 // === impl Write ===
 
 impl Write {
-    /// A merge patch of our fields alone; a null takes the old error away. The uid makes it miss
-    /// an object of the same name that came after.
+    /// Returns a merge patch of the runner's fields alone; a null removes the old error.
+    ///
+    /// The UID makes the patch fail for a later object of the same name.
     pub(super) fn status(source: &Source, uid: Option<&str>, report: &Report) -> Self {
         let Report { generation, error } = report;
         let mut status = json!({"error": error});
@@ -109,8 +110,10 @@ impl Write {
         }
     }
 
-    /// Takes the old finalizer off. The list is replaced whole, so the resource version must be
-    /// the one it was read at; if it is not, a newer object is on its way to us.
+    /// Returns a patch that removes the old finalizer.
+    ///
+    /// The patch replaces the whole list, so it requires the resourceVersion at which the list was
+    /// read. If the object has a newer one, the watch is about to show it.
     pub(super) fn release(object: &DynamicObject) -> Self {
         let others: Vec<&String> = object
             .finalizers()
@@ -128,10 +131,10 @@ impl Write {
     }
 }
 
-/// Whether the installed definition has the field for our generation.
+/// Returns whether the installed CRD has the field for the runner's generation.
 ///
-/// The API server describes its objects to every account, so this needs no permission to read
-/// definitions. Without an answer the field counts as there: an API server drops unknown fields.
+/// Every account may read the API server's OpenAPI document, so this needs no permission to read
+/// CRDs. Without an answer the field is assumed to exist: an API server drops unknown fields.
 pub(super) async fn has_generation(client: &Client) -> bool {
     let request = http::Request::get(format!("/openapi/v3/apis/{GROUP}/{VERSION}"));
     let Ok(request) = request.body(Vec::new()) else {
@@ -144,7 +147,9 @@ pub(super) async fn has_generation(client: &Client) -> bool {
     }
 }
 
-/// Whether an `OpenAPI` document gives `FunctionConfig` the field; `None` if it does not describe it.
+/// Returns whether `FunctionConfig` has the field in an `OpenAPI` document.
+///
+/// Returns `None` if the document does not describe `FunctionConfig`.
 fn describes_generation(document: &Value) -> Option<bool> {
     let schemas = document.pointer("/components/schemas")?.as_object()?;
     let schema = schemas.values().find(|schema| {
@@ -155,7 +160,7 @@ fn describes_generation(document: &Value) -> Option<bool> {
     Some(status.get(GENERATION).is_some())
 }
 
-/// Makes the patches in the order of their objects' changes, the newest of each only.
+/// Sends the patches as they arrive; of several pending patches of an object only the newest.
 pub(super) async fn write_all(api: Api<DynamicObject>, mut writes: mpsc::UnboundedReceiver<Write>) {
     let mut refused = BTreeSet::new();
     while let Some(first) = writes.recv().await {
@@ -179,7 +184,10 @@ pub(super) async fn write_all(api: Api<DynamicObject>, mut writes: mpsc::Unbound
     }
 }
 
-/// Makes one patch, however long the API server is away; an error is its refusal.
+/// Sends one patch, and retries for as long as the API server does not answer.
+///
+/// # Errors
+/// Fails if the API server refuses the patch.
 async fn make(api: &Api<DynamicObject>, write: &Write) -> Result<(), kube::Error> {
     let parameters = PatchParams {
         field_manager: Some(MANAGER.to_owned()),
@@ -194,7 +202,7 @@ async fn make(api: &Api<DynamicObject>, write: &Write) -> Result<(), kube::Error
         };
         match result {
             Ok(_) => return Ok(()),
-            // Gone, or changed since: in both cases the watch knows better by now.
+            // The object was removed or changed meanwhile; the watch shows the new state.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => return Ok(()),
             Err(error @ kube::Error::Api(_)) if is_refusal(&error) => return Err(error),
             Err(error) => {

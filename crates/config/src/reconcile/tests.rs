@@ -55,7 +55,7 @@ fn observed(state: &State, name: &str) -> Option<i64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_take_effect_and_edits_are_seen_and_acknowledged() {
+async fn applies_and_acknowledges_objects_and_their_edits() {
     let fixture = Fixture::new().binaries(&["one", "two"]);
     let configuration = fixture.configuration();
     let server = ApiServer::new();
@@ -77,7 +77,7 @@ async fn objects_take_effect_and_edits_are_seen_and_acknowledged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_our_two_fields_of_the_status_are_written() {
+async fn writes_only_the_two_status_fields_of_the_runner() {
     let configuration = Fixture::new().configuration();
     let server = ApiServer::new();
     server.put("o", binary("missing"));
@@ -104,7 +104,7 @@ async fn only_our_two_fields_of_the_status_are_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tags_that_are_no_constraints_are_named_and_the_others_apply() {
+async fn reports_invalid_tags_and_applies_the_others() {
     let fixture = Fixture::new().binaries(&["one"]);
     let configuration = fixture.configuration();
     let server = ApiServer::new();
@@ -132,7 +132,7 @@ async fn tags_that_are_no_constraints_are_named_and_the_others_apply() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_without_the_generation_gets_the_error_alone() {
+async fn writes_only_the_error_if_the_crd_has_no_generation_field() {
     let configuration = Fixture::new().configuration();
     let server = ApiServer::new();
     server.state().without_generation = true;
@@ -155,7 +155,7 @@ async fn a_definition_without_the_generation_gets_the_error_alone() {
 #[case("0s", "the value of --pod-ttl", None)]
 #[case("5ns", "1s", Some(crate::SHORTEST_TIME_TO_LIVE))]
 #[tokio::test(start_paused = true)]
-async fn a_time_to_live_that_is_too_short_is_raised_and_reported(
+async fn raises_and_reports_a_time_to_live_that_is_too_short(
     #[case] time: &str,
     #[case] instead: &str,
     #[case] used: Option<std::time::Duration>,
@@ -180,7 +180,7 @@ async fn a_time_to_live_that_is_too_short_is_raised_and_reported(
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_younger_of_two_is_told_of_the_older_until_that_goes() {
+async fn reports_a_conflict_to_the_younger_object_until_the_older_is_removed() {
     let fixture = Fixture::new().binaries(&["one", "two"]);
     let configuration = fixture.configuration();
     let server = ApiServer::new();
@@ -206,7 +206,7 @@ async fn the_younger_of_two_is_told_of_the_older_until_that_goes() {
 }
 
 #[tokio::test]
-async fn a_binary_that_appears_ends_the_error() {
+async fn removes_the_error_of_a_missing_binary_when_it_appears() {
     let fixture = Fixture::new();
     let configuration = fixture.configuration();
     let _reload = configuration.spawn_reload().unwrap();
@@ -223,7 +223,7 @@ async fn a_binary_that_appears_ends_the_error() {
 #[case::count(json!({"podExecutor": {"preferredMaxQueueLength": -1, "maxParallelExecutions": 3}}), "podExecutor.preferredMaxQueueLength: -1 is not a count")]
 #[case::quantity(json!({"podExecutor": {"maxParallelExecutions": 3, "templateOverrides": {"container": {"resources": {"limits": {"memory": "1GB"}}}}}}), "memory: \"1GB\" is not")]
 #[tokio::test(start_paused = true)]
-async fn a_bad_field_is_told_and_the_others_hold(#[case] spec: Value, #[case] says: &str) {
+async fn reports_an_invalid_field_and_applies_the_others(#[case] spec: Value, #[case] says: &str) {
     let configuration = Fixture::new().configuration();
     let server = ApiServer::new();
     let mut spec = spec;
@@ -239,7 +239,7 @@ async fn a_bad_field_is_told_and_the_others_hold(#[case] spec: Value, #[case] sa
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_of_another_shape_does_not_hide_the_others() {
+async fn applies_other_objects_beside_a_malformed_one() {
     let fixture = Fixture::new().binaries(&["one"]);
     let configuration = fixture.configuration();
     let server = ApiServer::new();
@@ -260,7 +260,7 @@ async fn an_object_of_another_shape_does_not_hide_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_being_deleted_loses_its_effect_and_the_old_finalizer() {
+async fn drops_an_object_being_deleted_and_removes_its_old_finalizer() {
     let fixture = Fixture::new().binaries(&["one"]);
     let configuration = fixture.configuration();
     let server = ApiServer::new();
@@ -285,10 +285,7 @@ async fn an_object_being_deleted_loses_its_effect_and_the_old_finalizer() {
 #[case::no_such_objects(404, "install the definitions in deploy/crds")]
 #[case::not_allowed(403, "grant get, list, watch and patch on functionconfigs")]
 #[tokio::test(start_paused = true)]
-async fn without_objects_the_files_work_until_there_are_some(
-    #[case] code: u16,
-    #[case] says: &str,
-) {
+async fn uses_the_files_until_objects_can_be_listed(#[case] code: u16, #[case] says: &str) {
     let fixture = Fixture::new()
         .binaries(&["file", "object"])
         .config("functions: [{function: file, images: ['fn:v1']}]");
@@ -310,7 +307,7 @@ async fn without_objects_the_files_work_until_there_are_some(
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_permission_for_the_status_objects_still_take_effect() {
+async fn applies_objects_without_permission_for_their_status() {
     let fixture = Fixture::new().binaries(&["one", "two"]);
     let configuration = fixture.configuration();
     let server = ApiServer::new();
@@ -333,7 +330,7 @@ async fn without_permission_for_the_status_objects_still_take_effect() {
 #[case::closed(ApiServer::drop_watches)]
 #[case::too_old(ApiServer::compact)]
 #[tokio::test(start_paused = true)]
-async fn what_changed_while_the_watch_was_down_is_seen(#[case] interrupt: fn(&ApiServer)) {
+async fn applies_changes_made_while_the_watch_was_interrupted(#[case] interrupt: fn(&ApiServer)) {
     let fixture = Fixture::new().binaries(&["one", "two"]);
     let configuration = fixture.configuration();
     let server = ApiServer::new();
@@ -360,7 +357,7 @@ async fn what_changed_while_the_watch_was_down_is_seen(#[case] interrupt: fn(&Ap
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_is_written_once_the_api_server_is_back() {
+async fn writes_a_status_once_the_api_server_is_back() {
     let configuration = Fixture::new().configuration();
     let server = ApiServer::new();
     server.put("o", binary("missing"));
@@ -372,7 +369,7 @@ async fn a_status_is_written_once_the_api_server_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_status_says_already_is_not_written_again() {
+async fn does_not_write_a_status_that_is_already_correct() {
     let fixture = Fixture::new().binaries(&["one"]);
     let server = ApiServer::new();
     server.put("o", binary("one"));
@@ -394,7 +391,7 @@ async fn what_the_status_says_already_is_not_written_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_of_another_mind_is_left_alone() {
+async fn does_not_overwrite_a_different_status_of_another_replica() {
     let fixture = Fixture::new().binaries(&["one"]);
     let configuration = fixture.configuration();
     let server = ApiServer::new();
@@ -415,7 +412,7 @@ async fn a_status_of_another_mind_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_objects_at_once_make_few_tables() {
+async fn builds_few_tables_for_many_objects() {
     let configuration = Fixture::new().configuration();
     let server = ApiServer::new();
     for at in 0..1000 {
@@ -433,7 +430,7 @@ async fn many_objects_at_once_make_few_tables() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_tells_what_the_runner_made_of_each_object() {
+async fn lists_objects_with_their_status() {
     let fixture = Fixture::new().binaries(&["one"]);
     let configuration = fixture.configuration();
     let server = ApiServer::new();
@@ -457,7 +454,7 @@ async fn a_list_tells_what_the_runner_made_of_each_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_table_is_incomplete_until_the_first_list_or_a_lasting_refusal() {
+async fn completes_the_table_with_the_first_list_or_a_lasting_refusal() {
     let configuration = Fixture::new().binaries(&["one"]).configuration();
     assert!(
         configuration.completes_by(None).await,

@@ -1,20 +1,22 @@
-//! What a failed watch means to an operator.
+//! Classifies and explains errors of the watch.
 
 use kube::{core::Status, runtime::watcher};
 
-/// Whether trying again will not help before somebody changes the cluster.
+/// Returns whether a retry does not help before an operator changes the cluster.
 pub(super) fn is_lasting(error: &watcher::Error) -> bool {
     matches!(code(error), Some(403 | 404))
 }
 
-/// Returns whether there is nothing to log: watches end like this when all is well (too old, closed
-/// in the middle), or the API server did not answer, which the client logs.
+/// Returns whether the error need not be logged.
+///
+/// Healthy watches end in this way too (too old, closed in the middle), or the API server did not
+/// answer, which the client logs.
 pub(super) fn is_routine(error: &watcher::Error) -> bool {
     let unanswered = code(error).is_none();
     unanswered || code(error) == Some(410) || matches!(error, watcher::Error::WatchFailed(_))
 }
 
-/// The trouble and its remedy, in one line.
+/// Returns the error and its remedy in one line.
 pub(super) fn explain(error: &watcher::Error, namespace: &str) -> String {
     match code(error) {
         Some(404) => "FunctionConfig objects are not followed: the cluster does not know them; \

@@ -1,11 +1,11 @@
-//! Finding a configured binary, and saying what is wrong with it before a request does.
+//! Locates configured binaries and checks them before the first evaluation.
 
 use std::{
     os::unix::fs::PermissionsExt,
     path::{Component, Path, PathBuf},
 };
 
-/// The binary's absolute path, or why the configured path cannot be one.
+/// Returns the binary's absolute path, or the reason why the configured path is invalid.
 pub(super) fn resolve(functions_dir: &Path, path: &str) -> Result<PathBuf, String> {
     let relative = Path::new(path);
     if relative.is_relative()
@@ -16,11 +16,11 @@ pub(super) fn resolve(functions_dir: &Path, path: &str) -> Result<PathBuf, Strin
         return Err(format!("path {path:?} leaves the functions directory"));
     }
     let joined = functions_dir.join(relative);
-    // Functions run in a directory of their own, where a relative path would mean another file.
+    // Functions run in a scratch directory, where a relative path would name another file.
     std::path::absolute(&joined).map_err(|error| format!("path {path:?}: {error}"))
 }
 
-/// Why the file could not be run now.
+/// Returns the reason why the file cannot be run now, if any.
 pub(super) fn problem(path: &Path) -> Option<String> {
     let shown = path.display();
     match std::fs::metadata(path) {

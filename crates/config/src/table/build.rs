@@ -1,5 +1,7 @@
-//! Compiling what the sources say into one table: objects before files, the older object before
-//! the younger, the earlier line before the later.
+//! Compiles the sources into one table.
+//!
+//! Objects take precedence over files, older objects over younger ones, earlier lines over later
+//! ones.
 
 use std::{
     collections::HashMap,
@@ -15,25 +17,25 @@ use crate::{
     files::{ExecEntry, PodCacheEntry},
 };
 
-/// What a table is made of.
+/// The inputs of a table.
 pub(crate) struct Inputs<'a> {
     pub(crate) functions_dir: &'a Path,
     pub(crate) default_prefix: &'a str,
     pub(crate) exec: &'a [ExecEntry],
     pub(crate) pod_cache: &'a [PodCacheEntry],
-    /// In any order.
+    /// Declarations of the objects, in any order.
     pub(crate) declarations: Vec<&'a Declaration>,
-    /// What the sources themselves complain about.
+    /// Problems found while reading the sources.
     pub(crate) problems: Vec<Problem>,
     pub(crate) binaries: Binaries,
 }
 
-/// Whether configured binaries are looked at.
+/// The handling of configured binaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binaries {
-    /// A missing binary is a problem.
+    /// Binaries are checked; a missing one is a problem.
     Check,
-    /// Binaries are not looked at: they are on another machine, or the exec runtime is off.
+    /// Binaries are not checked: they are on another machine, or the exec runtime is off.
     Trust,
 }
 
@@ -41,7 +43,7 @@ struct Builder<'a> {
     functions_dir: &'a Path,
     default_prefix: &'a str,
     table: Table,
-    /// What is wrong with each binary that was looked at: many images may share one.
+    /// Results of the checks by path; many images may share one binary.
     binaries: HashMap<PathBuf, Option<String>>,
     check: Binaries,
 }
@@ -49,7 +51,7 @@ struct Builder<'a> {
 // === impl Table ===
 
 impl Table {
-    /// Compiles the sources. Never fails: what cannot be used is among the table's problems.
+    /// Compiles the sources. Never fails: unusable entries are reported in the table's problems.
     pub(crate) fn build(inputs: Inputs<'_>) -> Self {
         let mut builder = Builder {
             functions_dir: inputs.functions_dir,
@@ -88,7 +90,7 @@ impl Builder<'_> {
             ..
         } = declaration;
         self.table.problems.extend(problems.iter().cloned());
-        // An object that only porch-server acts on leaves the image to others.
+        // An object for porch-server alone does not configure the image for the runner.
         if binary.is_none() && pod.is_none() {
             return;
         }
@@ -131,7 +133,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The repositories an object speaks for, each once.
+    /// Returns the repositories that an object configures, each once.
     fn repositories(&mut self, declaration: &Declaration) -> Vec<ImageReference> {
         let name = declaration.image.as_str();
         if name.contains(['/', ':', '@']) {
@@ -171,7 +173,9 @@ impl Builder<'_> {
         repositories
     }
 
-    /// Whether the object may speak for the repository: the older one does.
+    /// Returns whether the object configures the repository.
+    ///
+    /// Reports a problem if an older object already configures it.
     fn own(&mut self, repository: &ImageReference, source: &Source) -> bool {
         let Some(older) = self.function(repository).object.as_ref() else {
             return true;
@@ -227,7 +231,7 @@ impl Builder<'_> {
         });
     }
 
-    /// Whether an object speaks for the image, so that the file's line has no effect.
+    /// Returns whether an object configures the image; then the file's line has no effect.
     fn overridden(&mut self, image: &ImageReference, line: &Source) -> bool {
         let function = self.table.function(image);
         let Some(object) = function.and_then(|function| function.object.as_ref()) else {
@@ -247,8 +251,10 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the binary's path. A missing binary stays in the table: it may come, and until then
-    /// an evaluation that no other runtime takes says what is wrong.
+    /// Returns the binary's absolute path, and reports a problem if the binary is unusable.
+    ///
+    /// A missing binary stays in the table: it may appear later, and until then an evaluation that
+    /// no other runtime takes fails with this reason.
     fn binary(&mut self, path: &str, source: &Source) -> Option<PathBuf> {
         let path = match binary::resolve(self.functions_dir, path) {
             Ok(path) => path,
@@ -292,7 +298,7 @@ impl Builder<'_> {
     }
 }
 
-/// The value at a key, which is copied only if it is new.
+/// Returns the value at a key, inserted if missing; the key is copied only if it is new.
 fn slot<'m, T: Default>(map: &'m mut Map<T>, key: &str) -> &'m mut T {
     if !map.contains_key(key) {
         map.insert(key.into(), T::default());
@@ -300,7 +306,7 @@ fn slot<'m, T: Default>(map: &'m mut Map<T>, key: &str) -> &'m mut T {
     map.get_mut(key).expect("the key was just inserted")
 }
 
-/// The repository at a tag, or at a digest where the tag is one.
+/// Returns the repository at a tag, or at a digest if `tag` is one.
 fn at_version(repository: &ImageReference, tag: &str) -> ImageReference {
     match Digest::parse(tag) {
         Ok(digest) => repository.at_digest(digest),
@@ -308,7 +314,7 @@ fn at_version(repository: &ImageReference, tag: &str) -> ImageReference {
     }
 }
 
-/// By name, then tags before digests, then by constraint.
+/// Returns the sort key: name, then tags before digests, then constraint.
 fn order(function: &WarmFunction) -> impl Ord + '_ {
     let image = &function.image;
     (

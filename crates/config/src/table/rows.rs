@@ -1,4 +1,4 @@
-//! The table as people read it: who runs what, and who says so.
+//! The table in readable form: each image with its runtime and its source.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -7,33 +7,34 @@ use runner_core::TagList;
 use super::{Function, Table};
 use crate::{PodSettings, Source};
 
-/// One statement of the effective configuration.
+/// One entry of the effective configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// `registry/repository`, as requests name it.
     pub image: String,
-    /// Tags, tag constraints and digests that the row is about. None for the pods of an object that
-    /// lists none: then only its template overrides have an effect.
+    /// Tags, tag constraints and digests that the row applies to.
+    ///
+    /// Empty for the pods of an object that lists none; then only its template overrides apply.
     pub versions: Vec<String>,
-    /// What runs.
+    /// Runtime of these images.
     pub runtime: Runtime,
-    /// Who says so.
+    /// Source of the entry.
     pub source: Option<Source>,
 }
 
-/// How a row's images run.
+/// The runtime of a row's images.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Runtime {
-    /// As a local process.
+    /// The images run as local processes.
     Exec {
-        /// The binary.
+        /// Path of the binary.
         path: PathBuf,
-        /// Whether processes of it may be started before their input arrives.
+        /// Whether processes of the binary may be started before their input arrives.
         standby: bool,
     },
-    /// In pods.
+    /// The images run in pods.
     Pod {
-        /// How the pods are kept. Template overrides apply to every version of the image.
+        /// Settings of the pods; template overrides apply to every version of the image.
         settings: PodSettings,
     },
 }
@@ -41,7 +42,7 @@ pub enum Runtime {
 // === impl Table ===
 
 impl Table {
-    /// Every effective statement, sorted by image.
+    /// Returns all entries of the effective configuration, sorted by image.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let mut functions: Vec<(String, &Function)> = self

@@ -1,13 +1,14 @@
-//! What an API server does with a structural schema, as far as our definitions need it: drop what
-//! is unknown or null, fill in defaults, validate.
+//! A validator that applies a structural schema like an API server, as far as the CRDs need it.
+//!
+//! It drops unknown and null fields, fills in defaults and validates.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Prepares the object as an API server would and says what is wrong with it.
+/// Prepares the object as an API server would, and returns the validation errors.
 pub(crate) fn admit(object: &mut Value, schema: &Value) -> Vec<String> {
-    // Present in every schema, written down or not.
+    // Every schema has these fields, even if it does not list them.
     let mut schema = schema.clone();
     for (field, kind) in [
         ("apiVersion", "string"),
@@ -23,7 +24,7 @@ pub(crate) fn admit(object: &mut Value, schema: &Value) -> Vec<String> {
     complaints
 }
 
-/// Says where a schema is not structural: an API server would refuse the definition.
+/// Returns the places where a schema is not structural; an API server would refuse such a CRD.
 pub(crate) fn check_structure(schema: &Value) -> Vec<String> {
     let mut flaws = Vec::new();
     structure(schema, "", &mut flaws);
@@ -202,14 +203,14 @@ fn has_type(value: &Value, schema: &Value) -> bool {
     }
 }
 
-/// Go's durations and the API server's own days and weeks.
+/// Returns whether the text is a Go duration or a number of days or weeks, as in the API server.
 fn is_duration(text: &str) -> bool {
     let words: Vec<&str> = text.split(' ').collect();
     runner_config::parse_duration(text).is_ok()
         || matches!(words[..], [number, "day" | "days" | "week" | "weeks"] if number.parse::<u32>().is_ok())
 }
 
-/// The one form our rules have: `has(self.a) || has(self.b)`.
+/// Evaluates a rule of the only form in use: `has(self.a) || has(self.b)`.
 fn holds(rule: &str, fields: &Map<String, Value>) -> bool {
     rule.split("||").any(|term| {
         let field = term

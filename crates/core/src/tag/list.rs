@@ -1,9 +1,9 @@
-//! A configured list of tags: the versions of a function that one statement is about.
+//! A configured list of tags: the versions of a function to which a configuration entry applies.
 
 use super::{TagConstraint, version};
 use crate::Digest;
 
-/// The tag that an image without one has.
+/// The implied tag of an image without a tag.
 const LATEST: &str = "latest";
 
 /// A list of tag constraints, tag names and digests. An empty list admits nothing.
@@ -25,9 +25,9 @@ pub enum Selection<'a> {
 enum Entry {
     /// `*`: every version, and every other tag.
     Any,
-    /// A semver constraint, a version included.
+    /// A semver constraint, which may be a single version.
     Constraint(TagConstraint),
-    /// The name of a tag, or a digest: equal only to itself.
+    /// A tag name or a digest, which admits only itself.
     Name(String),
 }
 
@@ -36,8 +36,8 @@ enum Entry {
 impl TagList {
     /// Parses a list. An empty entry means `latest`, as an image without a tag does.
     ///
-    /// An entry that is no semver constraint is passed to `complain` with the reason. If it can be
-    /// the name of a tag, it still admits the tag of that name.
+    /// An entry that is not a semver constraint is passed to `complain` with the reason. If it is a
+    /// valid tag name, it still admits the tag of that name.
     pub fn parse(tags: &[String], mut complain: impl FnMut(&str, String)) -> Self {
         let mut entries: Vec<Entry> = Vec::with_capacity(tags.len());
         for tag in tags {
@@ -67,13 +67,13 @@ impl TagList {
         Self { entries }
     }
 
-    /// Whether the list admits a tag or a digest.
+    /// Returns whether the list admits a tag or a digest.
     ///
-    /// A version is admitted by any constraint that it satisfies, everything else only by its own
-    /// name and by `*`.
+    /// A version is admitted by any constraint that it satisfies; every other tag only by its own
+    /// name or by `*`.
     #[must_use]
     pub fn admits(&self, tag: &str) -> bool {
-        // Parsed only if an entry needs it: most lists hold one constraint.
+        // Parsed only when an entry needs it: most lists have one constraint.
         let mut parsed = None;
         self.entries.iter().any(|entry| match entry {
             Entry::Any => true,
@@ -106,7 +106,8 @@ impl TagList {
         whole.then_some(Selection::Whole)
     }
 
-    /// The entries that each name one tag or digest: versions and all names but `latest`.
+    /// Returns the entries that each name one tag or digest: versions and all names except
+    /// `latest`.
     pub fn fixed(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter_map(|entry| match entry {
             Entry::Constraint(constraint) => constraint.exact(),
@@ -115,10 +116,10 @@ impl TagList {
         })
     }
 
-    /// The entries that say which of a registry's tags to take: ranges, `*` and `latest`.
+    /// Returns the entries that select among a registry's tags: ranges, `*` and `latest`.
     ///
-    /// The last two are the highest version that the registry has; where it has none, `latest` is
-    /// the tag of that name.
+    /// `*` and `latest` select the highest version in the registry; if the registry has no
+    /// versions, `latest` selects the tag of that name.
     pub fn moving(&self) -> impl Iterator<Item = TagConstraint> {
         self.entries.iter().filter_map(|entry| match entry {
             Entry::Constraint(constraint) => {
@@ -130,7 +131,7 @@ impl TagList {
         })
     }
 
-    /// The entries as they were written, without repetitions and without those that were refused.
+    /// Returns the entries as they were written, without duplicates and rejected entries.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| match entry {
             Entry::Any => "*",
@@ -139,7 +140,7 @@ impl TagList {
         })
     }
 
-    /// Whether the list admits nothing.
+    /// Returns whether the list admits nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_tags_from_what_a_registry_must_be_asked_for() {
+    fn separates_fixed_tags_from_those_selected_by_a_registry() {
         let (list, _) = list(&[
             "v0.4.1", "v0.4", "~0.3", "*", "", "latest", SHA, "v0.4.1", "main",
         ]);
@@ -243,7 +244,7 @@ mod tests {
     }
 
     proptest! {
-        /// A list admits a version exactly if one of its constraints does.
+        /// A list admits a version if and only if one of its constraints does.
         #[test]
         fn admits_what_any_entry_admits(
             tags in prop::collection::vec("[~^]?v?[0-2](\\.[0-2]){0,2}", 0..4),

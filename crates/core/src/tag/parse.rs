@@ -1,4 +1,4 @@
-//! Reads the text of a tag constraint into its alternatives.
+//! Parses the text of a tag constraint into its alternatives.
 
 use super::{
     Alternative,
@@ -9,7 +9,7 @@ use crate::image::check_tag;
 const MAX_LENGTH: usize = 512;
 const OPERATOR_CHARACTERS: [char; 6] = ['<', '>', '=', '!', '~', '^'];
 
-/// An operator, if one was written, and the word after it.
+/// An optional operator and the word after it.
 type Term<'a> = (Option<(Operator, &'a str)>, &'a str);
 
 pub(super) fn alternatives(text: &str) -> Result<Vec<Alternative>, String> {
@@ -98,7 +98,7 @@ fn operand(word: &str) -> Result<Partial, String> {
     Partial::parse(word).map_err(|why| format!("{word:?} {why}"))
 }
 
-/// Splits `>= 0.4.0 <0.5.0` into operators and words; blanks after an operator do not matter.
+/// Splits `>= 0.4.0 <0.5.0` into operators and words; whitespace after an operator is ignored.
 fn split(text: &str) -> Result<Vec<Term<'_>>, String> {
     let mut terms = Vec::new();
     let mut rest = text.trim();

@@ -1,10 +1,10 @@
-//! One comparison of a tag constraint, as the interval of versions it admits.
+//! A single comparison of a tag constraint, as the interval of versions it admits.
 
 use std::ops::{Bound, RangeBounds};
 
 use semver::{BuildMetadata, Prerelease, Version};
 
-/// How a version is compared.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -13,13 +13,13 @@ pub(super) enum Operator {
     GreaterOrEqual,
     Less,
     LessOrEqual,
-    /// Up to the next minor version.
+    /// Matches up to the next minor version.
     Tilde,
-    /// Up to the next version that may break: the left-most part that is not zero.
+    /// Matches up to the next breaking version, which raises the left-most part that is not zero.
     Caret,
 }
 
-/// A version of which the last parts may be missing.
+/// A version whose last parts may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Partial {
     numbers: Vec<u64>,
@@ -27,7 +27,7 @@ pub(super) struct Partial {
     wildcard: bool,
 }
 
-/// An interval of versions, or everything but it.
+/// An interval of versions, or its complement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Range {
     from: Bound<Version>,
@@ -63,7 +63,7 @@ impl Partial {
     /// after a wildcard do not count: `1.x.3` is `1.x`.
     ///
     /// # Errors
-    /// If the word is no such version: the reason, to be read after the quoted word.
+    /// If the word is not such a version: the reason, to be read after the quoted word.
     pub(super) fn parse(word: &str) -> Result<Self, String> {
         let not_a_version = || "is not a version such as 1, 0.4, v0.4.x or 0.4.1-rc.1".to_owned();
         let text = word.strip_prefix('v').unwrap_or(word);
@@ -91,12 +91,12 @@ impl Partial {
         })
     }
 
-    /// Whether it says `x` or `*` for a part.
+    /// Returns whether a part is written as `x` or `*`.
     pub(super) fn has_wildcard(&self) -> bool {
         self.wildcard
     }
 
-    /// Whether major, minor and patch are all given.
+    /// Returns whether major, minor and patch are all given.
     pub(super) fn is_full(&self) -> bool {
         self.numbers.len() == 3
     }
@@ -116,7 +116,8 @@ impl Partial {
         }
     }
 
-    /// Returns the lowest version, a pre-release, above all that share the parts up to this place.
+    /// Returns the lowest version, a pre-release, above all versions that share the parts up to
+    /// `place`.
     fn after(&self, place: usize) -> Result<Version, String> {
         let next = self.number(place).checked_add(1).ok_or_else(too_large)?;
         let mut numbers = [0; 3];
@@ -171,7 +172,7 @@ impl Range {
             Operator::Less => range(Unbounded, Excluded(lowest)),
             Operator::LessOrEqual if version.is_full() => range(Unbounded, from),
             Operator::LessOrEqual => range(Unbounded, Excluded(version.after(last)?)),
-            // The library that Porch uses reads ~0.0.0 as "any version".
+            // Masterminds/semver, which Porch uses, reads ~0.0.0 as "any version".
             Operator::Tilde if version.numbers == [0, 0, 0] => range(from, Unbounded),
             Operator::Tilde => range(from, Excluded(version.after(last.min(1))?)),
             Operator::Caret => {
@@ -182,7 +183,7 @@ impl Range {
     }
 
     pub(super) fn contains(&self, version: &Version) -> bool {
-        // Build metadata takes part in the crate's order, but not in precedence.
+        // The semver crate includes build metadata in its order; semver precedence does not.
         let version = Version {
             build: BuildMetadata::EMPTY,
             ..version.clone()
@@ -190,7 +191,7 @@ impl Range {
         (self.from.as_ref(), self.to.as_ref()).contains(&version) == self.inside
     }
 
-    /// Whether the range was written with a pre-release, and so asks for them.
+    /// Returns whether the range was written with a pre-release and therefore admits pre-releases.
     pub(super) fn names_pre_release(&self) -> bool {
         self.names_pre_release
     }

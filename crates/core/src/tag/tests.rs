@@ -57,7 +57,7 @@ fn constraint(text: &str) -> TagConstraint {
 #[case("~0.4 || ^1", Some("v1.10.0"))]
 #[case("^3", None)]
 #[case("^0.0", None)]
-fn a_range_selects_the_highest_version_it_admits(#[case] text: &str, #[case] tag: Option<&str>) {
+fn selects_the_highest_version_in_a_range(#[case] text: &str, #[case] tag: Option<&str>) {
     assert_eq!(constraint(text).highest(TAGS), tag);
 }
 
@@ -70,7 +70,7 @@ fn a_range_selects_the_highest_version_it_admits(#[case] text: &str, #[case] tag
 #[case("v0.4.2", "0.4.2")]
 #[case("v0.5.0-rc.1", "v0.5.0-rc.1")]
 #[case("  main  ", "main")]
-fn a_lone_word_names_a_tag(#[case] text: &str, #[case] tag: &str) {
+fn reads_a_single_word_as_a_tag_name(#[case] text: &str, #[case] tag: &str) {
     let constraint = constraint(text);
     assert_eq!(constraint.highest(TAGS), Some(tag));
     assert_eq!(constraint.exact(), Some(text.trim()));
@@ -78,7 +78,7 @@ fn a_lone_word_names_a_tag(#[case] text: &str, #[case] tag: &str) {
 }
 
 #[test]
-fn a_short_version_means_its_patches_where_no_tag_has_that_name() {
+fn reads_a_short_version_as_a_range_if_no_tag_has_that_name() {
     assert_eq!(
         constraint("v0.4").highest(["v0.4.1", "v0.4.2", "v0.5.0"]),
         Some("v0.4.2")
@@ -86,7 +86,7 @@ fn a_short_version_means_its_patches_where_no_tag_has_that_name() {
 }
 
 #[test]
-fn versions_win_over_names() {
+fn prefers_versions_over_names() {
     assert_eq!(constraint("main || ^1").highest(TAGS), Some("v1.10.0"));
     assert_eq!(constraint("main || ^3").highest(TAGS), Some("main"));
 }
@@ -98,7 +98,7 @@ fn versions_win_over_names() {
 #[case("^1 || ~0.4.3-rc.0", true)]
 #[case("*", false)]
 #[case("0.4.3-rc.1", true)]
-fn pre_releases_are_taken_only_when_asked_for(#[case] text: &str, #[case] taken: bool) {
+fn selects_pre_releases_only_if_the_constraint_names_one(#[case] text: &str, #[case] taken: bool) {
     assert_eq!(constraint(text).matches("v0.4.3-rc.1"), taken);
 }
 
@@ -107,18 +107,18 @@ fn pre_releases_are_taken_only_when_asked_for(#[case] text: &str, #[case] taken:
 #[case("^0.4.0-0")]
 #[case(">=0.4.0-0 <=0.4")]
 #[case("0.4-0")]
-fn pre_releases_of_the_next_version_are_outside(#[case] text: &str) {
+fn excludes_pre_releases_of_the_next_version(#[case] text: &str) {
     assert!(!constraint(text).matches("v0.5.0-rc.1"));
     assert!(constraint(text).matches("v0.4.3-rc.1"));
 }
 
 #[test]
-fn a_pre_release_in_one_alternative_does_not_open_the_others() {
+fn admits_pre_releases_per_alternative() {
     assert!(!constraint("^1 || =0.4.3-rc.1").matches("v1.3.0-beta"));
 }
 
 #[test]
-fn a_shortened_version_has_zeros_and_yields_to_full_versions() {
+fn fills_short_versions_with_zeros_and_prefers_full_ones() {
     assert!(constraint(">=0.4.0").matches("v0.4"));
     assert!(!constraint(">0.4.0").matches("v0.4"));
     assert!(!constraint("*").matches("latest"));
@@ -142,7 +142,7 @@ fn selects_the_newest_of_tags_that_are_dates() {
 }
 
 #[test]
-fn the_order_of_the_tags_does_not_matter() {
+fn ignores_the_order_of_the_tags() {
     assert_eq!(
         constraint("^1").highest(["1.0.0", "v1.0.0"]),
         Some("v1.0.0")
@@ -158,7 +158,7 @@ fn the_order_of_the_tags_does_not_matter() {
 }
 
 #[test]
-fn only_a_plain_name_is_no_range() {
+fn treats_all_but_plain_names_as_ranges() {
     assert!(!constraint("main").is_range());
     assert!(constraint("v0.4.1").is_range());
     assert_eq!(constraint("v0.4.x").exact(), None);
@@ -187,21 +187,22 @@ fn only_a_plain_name_is_no_range() {
 #[case("1 -", "must stand between two versions")]
 #[case("foo/bar", "tag \"foo/bar\" may hold")]
 #[case("-main", "tag \"-main\" may hold")]
-fn a_malformed_part_is_named(#[case] text: &str, #[case] says: &str) {
+fn names_the_malformed_part(#[case] text: &str, #[case] says: &str) {
     let error = TagConstraint::parse(text).unwrap_err().to_string();
     assert!(error.contains(says), "{error}");
     assert!(error.starts_with("malformed tag constraint"), "{error}");
 }
 
 #[test]
-fn a_constraint_has_a_greatest_length() {
+fn rejects_a_constraint_over_512_characters() {
     let error = TagConstraint::parse(&"1 || ".repeat(200))
         .unwrap_err()
         .to_string();
     assert!(error.contains("longer than 512"), "{error}");
 }
 
-/// Cases of the library that Porch uses, by constraint: versions it admits, versions it refuses.
+/// Cases from Masterminds/semver, which Porch uses: constraint, admitted versions, refused
+/// versions.
 #[rstest]
 #[case("=2.0", &["2.0.0", "2.0.1"], &["1.2.3", "2.1.0"])]
 #[case("4.1", &["4.1.0"], &["4.2.0"])]
@@ -260,7 +261,7 @@ fn a_constraint_has_a_greatest_length() {
 #[case("1.x.3", &["1.0.0", "1.4.2"], &["2.0.3", "0.9.3"])]
 #[case(">1.x.3", &["2.0.0"], &["1.4.4"])]
 #[case("*.2.3", &["1.4.5"], &["1.2.3-rc.1"])]
-fn judges_versions_as_porch_does(
+fn matches_the_same_versions_as_porch(
     #[case] text: &str,
     #[case] admitted: &[&str],
     #[case] refused: &[&str],
@@ -282,9 +283,9 @@ proptest! {
         }
     }
 
-    /// The semver crate reads the same ranges of releases, `~0.0.0` excepted.
+    /// The semver crate reads the same ranges of releases, except `~0.0.0`.
     #[test]
-    fn releases_are_judged_as_the_semver_crate_does(
+    fn matches_the_same_releases_as_the_semver_crate(
         operator in "(=|>|>=|<|<=|~|\\^)",
         range in "[0-3](\\.[0-3]){0,2}",
         tag in "[0-3]\\.[0-3]\\.[0-3]",

@@ -1,4 +1,4 @@
-//! What callers are told when their request comes to nothing.
+//! Errors returned to callers whose request fails in the pool.
 
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ impl Fleet {
         if !waited.lost.is_zero() {
             message += &format!(", on a lost pod {:.3?}", waited.lost);
         }
-        // Whoever waited for a pod that cannot be had learns why. That nobody could be asked for
-        // one is not for want of time.
+        // A caller that waited for an unavailable pod gets the cause. An unreachable API server or
+        // registry is reported as such, not as an exceeded deadline.
         let mut reason = Reason::DeadlineExceeded;
         let none = self.pods.iter().all(|pod| pod.life == Life::Creating);
         if let Some(failure) = self.backoff.last() {

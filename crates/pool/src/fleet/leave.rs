@@ -1,4 +1,4 @@
-//! Pods that go: when, why, and how another replica's use is respected.
+//! Deletion of pods: times, reasons, and respect for the use by other replicas.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Fleet {
-    /// Decides about a pod: it goes now, or is looked at again when it may.
+    /// Deletes a pod if its time has come, or else schedules the next check.
     pub(crate) fn plan(&mut self, at: usize, step: &mut Step<'_>) {
         if let Some(answer) = self.awaits_delete(at, step) {
             let due = Due::Pod(self.id, self.pods[at].key);
@@ -47,7 +47,7 @@ impl Fleet {
         }
     }
 
-    /// Decides about all pods, where not all are plainly wanted.
+    /// Plans all pods, unless all of them are clearly wanted.
     pub(crate) fn review(&mut self, step: &mut Step<'_>) {
         let most = self.settings().pods();
         let plain = !self.superseded
@@ -61,14 +61,13 @@ impl Fleet {
         }
     }
 
-    /// Decides about all pods.
     pub(crate) fn plan_all(&mut self, step: &mut Step<'_>) {
         for at in 0..self.pods.len() {
             self.plan(at, step);
         }
     }
 
-    /// A pod's appointment.
+    /// Handles the appointment of a pod.
     pub(crate) fn look_at(&mut self, key: PodKey, step: &mut Step<'_>) {
         let Some(at) = self.index(key) else { return };
         let now = step.now;
@@ -79,7 +78,7 @@ impl Fleet {
                 self.plan(at, step);
                 return;
             }
-            // Nobody ever said what became of the delete.
+            // The result of the delete was never reported.
             self.pods[at].parting = Parting::No;
         }
         let pod = &self.pods[at];
@@ -101,7 +100,7 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// Until when word of a pod's delete is waited for, if one is under way.
+    /// Returns the time until which the result of a pending delete is awaited.
     fn awaits_delete(&self, at: usize, step: &Step<'_>) -> Option<Time> {
         let pod = &self.pods[at];
         let waits = matches!(pod.parting, Parting::Asked(_) | Parting::Conflicted(_));
@@ -120,7 +119,7 @@ impl Fleet {
         }
     }
 
-    /// When a pod goes if nothing happens until then, and why.
+    /// Returns when and why a pod is to be deleted if nothing else happens.
     fn leaves(&self, at: usize, census: &Census, ledger: &Ledger) -> Option<(Time, Leave)> {
         let pod = &self.pods[at];
         if pod.parting != Parting::No || pod.uid.is_none() || pod.resource_version.is_none() {
@@ -130,7 +129,7 @@ impl Fleet {
         if pod.life == Life::Failed {
             return Some((not_before, Leave::Failed));
         }
-        // The successor finds the pods as they are; and what is in use never goes.
+        // While draining, the pods are left to the next runner; a pod in use is never deleted.
         if ledger.draining || !pod.in_flight.is_empty() {
             return None;
         }
@@ -143,8 +142,8 @@ impl Fleet {
         let early = if let Life::Abandoned(why) = pod.life {
             Some((unused_by_others, why))
         } else if pod.superseded && (census.open > 0 || pod.last_used.is_none()) {
-            // What this process used stays until its successor is ready; what it never used has
-            // no successor to wait for.
+            // A pod that this process used stays until its successor is ready; a pod that it never
+            // used has no successor to wait for.
             Some((unused_by_others, Leave::OldTemplate))
         } else if self.superseded && !pod.is_starting() {
             Some((unused_by_others.max(unused_here + quiet), Leave::OldDigest))
@@ -167,27 +166,31 @@ impl Fleet {
         Some(early.map_or(idle, |early| if early.0 <= idle.0 { early } else { idle }))
     }
 
-    /// Whether the pod's slot is beyond the maximum.
+    /// Returns whether the pod's slot is beyond the maximum.
     fn is_surplus(&self, at: usize) -> bool {
         self.pods[at].is_live() && self.live_before(at) >= self.settings().pods()
     }
 
-    /// Whether the pod is one of those that a warm function keeps, used or not. A pod with another
-    /// wrapper expires like any other, so that an upgrade reaches functions that nobody calls.
+    /// Returns whether the pod is one that a warm function keeps, used or not.
+    ///
+    /// A pod with another wrapper expires like any other, so that an upgrade reaches functions that
+    /// are never called.
     fn is_kept(&self, at: usize) -> bool {
         let (kept, pod) = (self.kept(), &self.pods[at]);
         kept > 0 && pod.is_live() && !pod.has_other_wrapper && self.live_before(at) < kept
     }
 
-    /// Number of live pods in lower slots. Every replica comes to the same answer.
+    /// Returns the number of live pods in lower slots, which is the same for every replica.
     fn live_before(&self, at: usize) -> usize {
         let rank = self.pods[at].rank();
         let before = |other: &&Pod| other.is_live() && other.rank() < rank;
         self.pods.iter().filter(before).count()
     }
 
-    /// When `reclaim-after` of a pod that is kept is to be written again: at half its time, so
-    /// that other replicas and other runners find it in the future.
+    /// Returns when `reclaim-after` of a kept pod is to be written again.
+    ///
+    /// That is at half the TTL, so that other replicas and other runners always see a time in the
+    /// future.
     fn renewal(&self, at: usize, step: &Step<'_>) -> Time {
         let ttl = self.settings().time_to_live();
         let pod = &self.pods[at];
@@ -197,7 +200,8 @@ impl Fleet {
             return step.now + again;
         }
         let due = step.now + left.saturating_sub(ttl / 2);
-        // Written lately: the watch shows it soon, or the write is reported as failed.
+        // Written recently: the watch will show the value soon, or the write will be reported as
+        // failed.
         pod.asked.map_or(due, |(_, when)| due.max(when + again))
     }
 
@@ -242,20 +246,22 @@ impl Fleet {
         }
     }
 
-    /// Notes that a pod is used.
+    /// Records that a pod is used.
     pub(crate) fn touch(&mut self, at: usize, step: &mut Step<'_>) {
         self.note_if_behind(at, step);
         let again = step.now + step.ledger.limits.step(self.settings().time_to_live());
         let pod = &mut self.pods[at];
         pod.last_used = Some(step.now);
-        // A call may outlast the TTL: others must see in time that the pod is used.
+        // A call may outlast the TTL: other replicas must see in time that the pod is used.
         step.ledger
             .agenda
             .no_later(&mut pod.wake, again, Due::Pod(self.id, pod.key));
     }
 
-    /// Takes back what was promised under a longer TTL. That is written down, as an extension is:
-    /// other replicas keep a pod for as long as the annotation says, and may extend it again.
+    /// Schedules an earlier `reclaim-after` for pods whose annotation exceeds a shortened TTL.
+    ///
+    /// The value is written like an extension, because other replicas keep a pod until the time in
+    /// its annotation, and may extend it again.
     pub(crate) fn curtail(&mut self, step: &mut Step<'_>) {
         let latest = (step.now + self.settings().time_to_live()).to_next_second();
         for at in 0..self.pods.len() {
@@ -271,8 +277,8 @@ impl Fleet {
         let (now, ttl) = (step.now, self.settings().time_to_live());
         let behind = step.ledger.limits.step(ttl);
         let pod = &mut self.pods[at];
-        // What was written counts for a while even if the watch does not show it: the write may
-        // have failed, but is not repeated with every request.
+        // A written value counts for a while even if the watch does not show it: the write may have
+        // failed, but is not repeated with every request.
         let written = pod
             .asked
             .filter(|(_, when)| now < *when + behind)
@@ -285,21 +291,23 @@ impl Fleet {
         }
     }
 
-    /// The extension noted for a pod, if it is still there and it still helps.
+    /// Returns the extension recorded for a pod, if the pod still exists and the extension has an
+    /// effect.
     pub(crate) fn extension(&mut self, key: PodKey, now: Time) -> Option<Extension> {
         let ttl = self.settings().time_to_live();
         let at = self.index(key)?;
         let kept = self.is_kept(at);
         let pod = &mut self.pods[at];
         pod.noted = false;
-        // A shortened TTL counts from now on, whenever the pod was used.
+        // A shortened TTL counts from now, whenever the pod was used last.
         let used = if pod.in_flight.is_empty() && !pod.overlong && !kept {
             pod.last_used?
         } else {
             now
         };
         let reclaim_after = (used + ttl).to_next_second();
-        // Noted long ago and looked at late, it may be over already: then the TTL decides.
+        // An extension that is handled long after it was recorded may be in the past; the TTL then
+        // decides.
         let helps =
             reclaim_after > now && (pod.overlong || pod.reclaim_after < Some(reclaim_after));
         if !helps || pod.parting == Parting::Seen {
@@ -315,7 +323,8 @@ impl Fleet {
         })
     }
 
-    /// A pod's `reclaim-after` could not be written: it is what it was, and written again later.
+    /// Restores the state before a write of `reclaim-after` that failed, and schedules the next
+    /// write.
     pub(crate) fn extend_failed(&mut self, uid: &Uid, step: &mut Step<'_>) {
         let Some(at) = self.pods.iter().position(|pod| pod.is_uid(uid)) else {
             return;
@@ -323,7 +332,8 @@ impl Fleet {
         let retry = step.now + step.ledger.limits.retry_backoff.1;
         let pod = &mut self.pods[at];
         if let Some((value, _)) = pod.asked.take() {
-            // Nothing but the write that failed takes back what was promised under a longer TTL.
+            // Only the failed write would have corrected a `reclaim-after` that exceeds a shortened
+            // TTL.
             pod.overlong |= pod.reclaim_after > Some(value);
         }
         let due = Due::Pod(self.id, pod.key);

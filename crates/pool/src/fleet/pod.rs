@@ -1,10 +1,10 @@
-//! One pod, as far as the pool knows it.
+//! The pool's record of one pod.
 
 use std::sync::Arc;
 
 use crate::{Attempt, Leave, PodName, RequestId, TemplateVersion, Time, Uid};
 
-/// A pod's number in this process. Names come back, numbers do not.
+/// Number of a pod in this process; unlike names, numbers are never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PodKey(pub(crate) u64);
 
@@ -12,79 +12,82 @@ pub(crate) struct PodKey(pub(crate) u64);
 pub(crate) struct Pod {
     pub(crate) key: PodKey,
     pub(crate) name: PodName,
-    /// Name of the slot the pod fills: its label and the name of its service.
+    /// Name of the pod's slot: the pod's label and the name of its service.
     pub(crate) slot: PodName,
-    /// Unknown until the API server answered, the watch shows the pod, or it announces itself.
+    /// Unknown until the API server answers, the watch shows the pod, or the pod announces itself.
     pub(crate) uid: Option<Uid>,
     pub(crate) resource_version: Option<Arc<str>>,
     pub(crate) template: TemplateVersion,
-    /// Whether the pod is of the template in force: others get no work.
+    /// Whether the pod is of the current template; other pods get no requests.
     pub(crate) current: bool,
-    /// Whether the template is known to have been replaced, not merely unknown here.
+    /// Whether the pod's template is known to have been replaced, not merely unknown to this
+    /// process.
     pub(crate) superseded: bool,
-    /// Whether the pod has another wrapper than new pods get, as after an upgrade. It is used, but
-    /// not kept beyond its TTL.
+    /// Whether the pod has another wrapper than new pods get, as after an upgrade.
+    ///
+    /// The pod is used, but not kept beyond its TTL.
     pub(crate) has_other_wrapper: bool,
     pub(crate) life: Life,
-    /// When `life` began.
+    /// Time at which `life` began.
     pub(crate) since: Time,
     pub(crate) born: Time,
-    /// The attempt of ours that made it, if one did.
+    /// The attempt that created the pod, if this process made it.
     pub(crate) attempt: Option<Attempt>,
     pub(crate) parting: Parting,
-    /// A delete failed for no fault of the pod's: the next is not sent before.
+    /// Earliest time of the next delete, after one failed without a conflict.
     pub(crate) delete_after: Option<Time>,
-    /// When the last delete was sent.
+    /// Time at which the last delete was sent.
     pub(crate) delete_sent: Time,
     pub(crate) in_flight: Vec<RequestId>,
     pub(crate) served: u64,
-    /// When this process last used it.
+    /// Time at which this process last used the pod.
     pub(crate) last_used: Option<Time>,
-    /// The annotation as last seen.
+    /// The annotation as last observed.
     pub(crate) reclaim_after: Option<Time>,
-    /// What this process last wrote there, and when.
+    /// The `reclaim-after` that this process last wrote, and the time of the write.
     pub(crate) asked: Option<(Time, Time)>,
-    /// When another replica last showed that it made or used the pod.
+    /// Time of the last evidence that another replica made or used the pod.
     pub(crate) foreign_use: Option<Time>,
-    /// Whether the watch has shown it.
+    /// Whether the watch has shown the pod.
     pub(crate) observed: bool,
-    /// Whether the watch shows it ready. An announcement comes seconds before, so "not ready" means
-    /// something only after this was set.
+    /// Whether the watch shows the pod as ready.
+    ///
+    /// An announcement comes seconds before, so "not ready" is significant only after this was set.
     pub(crate) watch_ready: bool,
-    /// What Kubernetes says a starting pod waits for.
+    /// The condition that a starting pod waits for, as Kubernetes reports it.
     pub(crate) waits_for: Option<Arc<str>>,
-    /// Whether an extension is noted already.
+    /// Whether an extension is already recorded.
     pub(crate) noted: bool,
-    /// Whether the annotation promises more than a TTL that was shortened since.
+    /// Whether the annotation exceeds a TTL that was shortened since.
     pub(crate) overlong: bool,
     pub(crate) wake: Option<Time>,
 }
 
-/// Where a pod is in its life, as far as work is concerned.
+/// State of a pod with regard to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// Asked for.
+    /// The pod's creation was requested and is not confirmed.
     Creating,
-    /// There, but not ready.
+    /// The pod exists but is not ready.
     Starting,
     Ready,
-    /// It lost a call or turned unready, and is being probed.
+    /// The pod lost a call or turned unready, and is being probed.
     Suspect,
-    /// Given up here; another replica may see it differently.
+    /// This process has given up the pod; another replica may still use it.
     Abandoned(Leave),
-    /// Failed for everybody.
+    /// The pod has failed for every replica.
     Failed,
 }
 
-/// Whether a pod is on its way out.
+/// State of a pod's deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Parting {
     No,
-    /// A delete at this version was sent.
+    /// A delete at this resourceVersion was sent.
     Asked(Arc<str>),
-    /// A delete at this version was refused: the watch will show what changed.
+    /// A delete at this resourceVersion was refused; the watch will show the change.
     Conflicted(Arc<str>),
-    /// The watch shows it being deleted: there is no way back.
+    /// The watch shows that the pod is being deleted, which cannot be undone.
     Seen,
 }
 
@@ -130,20 +133,23 @@ impl Pod {
         }
     }
 
-    /// What `reclaim-after` promises. What this process wrote holds before the watch shows it.
+    /// Returns the time until which `reclaim-after` keeps the pod.
+    ///
+    /// A value that this process wrote counts before the watch shows it.
     pub(crate) fn promised(&self) -> Option<Time> {
         self.reclaim_after.max(self.asked.map(|(value, _)| value))
     }
 
-    /// Whether it counts against the function's maximum. One whose deletion is merely asked for
-    /// does: the delete may be refused.
+    /// Returns whether the pod counts against the function's maximum.
+    ///
+    /// A pod whose deletion was only requested counts, because the delete may be refused.
     pub(crate) fn is_live(&self) -> bool {
         self.current
             && self.parting != Parting::Seen
             && !matches!(self.life, Life::Abandoned(_) | Life::Failed)
     }
 
-    /// Whether it may be given work.
+    /// Returns whether the pod may get requests.
     pub(crate) fn is_open(&self) -> bool {
         self.life == Life::Ready
             && self.current
@@ -164,7 +170,7 @@ impl Pod {
         self.since = now;
     }
 
-    /// Frees a request's place; false if it has none here.
+    /// Removes a request from the pod; returns `false` if the request is not on it.
     pub(crate) fn release(&mut self, request: RequestId) -> bool {
         match self.in_flight.iter().position(|held| *held == request) {
             Some(at) => {
@@ -175,7 +181,7 @@ impl Pod {
         }
     }
 
-    /// The order in which surplus pods stay: lower slots first, the same for every replica.
+    /// Returns the rank by which surplus pods stay: lower slots first, the same for every replica.
     pub(crate) fn rank(&self) -> (usize, &str, &str) {
         let slot = self.slot.as_str();
         (slot.len(), slot, self.name.as_str())

@@ -1,4 +1,4 @@
-//! Requests: arriving, waiting, going to a pod, and coming back from one.
+//! The path of a request: arrival, queue, assignment to a pod, return from a lost pod.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::{
     ledger::{Held, Place, Step},
 };
 
-/// Bounds of what a caller is told to wait when the queue is full.
+/// Minimum and maximum of the retry delay returned with a full queue.
 const RETRY_AFTER: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 impl Fleet {
-    /// Takes a request in, or turns it away at once.
+    /// Accepts a request, or rejects it at once.
     pub(crate) fn arrive(&mut self, request: &Request, step: &mut Step<'_>) {
         let now = step.now;
         let held = Held {
@@ -50,7 +50,7 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// A caller went away.
+    /// Frees the place of a cancelled request.
     pub(crate) fn cancel(&mut self, request: RequestId, place: Place, step: &mut Step<'_>) {
         match place {
             Place::Queued(place) => {
@@ -65,7 +65,7 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// A queued request's deadline has come.
+    /// Rejects a queued request whose deadline has passed.
     pub(crate) fn expire(&mut self, request: RequestId, place: i64, step: &mut Step<'_>) {
         self.queue.remove(&place);
         if let Some(held) = step.ledger.requests.get(&request) {
@@ -75,7 +75,7 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// An assigned request is over, or must go elsewhere.
+    /// Ends an assigned request that was answered, or retries it if its pod was lost.
     pub(crate) fn done(
         &mut self,
         request: RequestId,
@@ -108,7 +108,8 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// Takes a request back from a lost pod: to the head of the queue again, as often as it may.
+    /// Returns a request from a lost pod to the head of the queue, or rejects it after its last
+    /// retry or deadline.
     pub(crate) fn come_back(
         &mut self,
         request: RequestId,
@@ -137,7 +138,7 @@ impl Fleet {
         }
     }
 
-    /// Gives waiting requests to pods with room, in order of arrival.
+    /// Assigns waiting requests to pods with room, in order of arrival.
     pub(crate) fn dispatch(&mut self, step: &mut Step<'_>) {
         if self.queue.is_empty() {
             return;
@@ -161,7 +162,7 @@ impl Fleet {
         }
     }
 
-    /// Turns waiting requests away: all, or those that `which` picks.
+    /// Rejects the waiting requests for which `which` returns `true`.
     pub(crate) fn turn_away(
         &mut self,
         step: &mut Step<'_>,
@@ -209,7 +210,7 @@ impl Fleet {
         self.touch(at, step);
     }
 
-    /// The least loaded pod with room; among equals the one whose turn it is.
+    /// Returns the least loaded pod with room; pods of equal load take turns.
     fn pick(&self, room: usize) -> Option<usize> {
         let count = self.pods.len();
         (0..count)
@@ -218,8 +219,10 @@ impl Fleet {
             .min_by_key(|&at| self.pods[at].in_flight.len())
     }
 
-    /// How much a pod is given: its waitlist while another pod may take the rest soon, more once
-    /// there is no other to wait for.
+    /// Returns the maximum number of requests on a pod.
+    ///
+    /// It is the waitlist while another pod may take the rest soon, and more once no other pod can
+    /// be expected.
     fn room(&self, now: Time) -> usize {
         let settings = self.settings();
         let census = self.census();
@@ -245,7 +248,7 @@ impl Fleet {
         }
     }
 
-    /// When the queue will have moved by about its length.
+    /// Estimates the time in which as many requests finish as are waiting now.
     fn retry_delay(&self) -> Duration {
         let open: usize = self.pods.iter().filter(|pod| pod.is_open()).count();
         if open == 0 {

@@ -1,4 +1,4 @@
-//! Starting pods: when, how many, and what becomes of it.
+//! Start of pods: times, number, and results.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Fleet {
-    /// Starts pods for requests that wait, or one where more are wanted anyhow.
+    /// Starts pods for waiting requests, or one pod for the warm set or a template change.
     pub(crate) fn scale(&mut self, step: &mut Step<'_>) {
         let census = self.census();
         if census.open > 0 {
@@ -29,7 +29,7 @@ impl Fleet {
                 .min(settings.pods()),
         };
         let wanted = usize::from(self.wants_one && !self.superseded).max(self.kept());
-        // One after the other: nobody waits for these.
+        // No request waits for these pods, so they start one after the other.
         let unasked = needed <= census.live
             && census.live < wanted
             && census.starting == 0
@@ -105,7 +105,7 @@ impl Fleet {
         self.plan(self.pods.len() - 1, step);
     }
 
-    /// The API server accepted a pod of ours.
+    /// Records that the API server accepted a pod of this process.
     pub(crate) fn created(
         &mut self,
         attempt: Attempt,
@@ -126,7 +126,7 @@ impl Fleet {
         }
         pod.uid = Some(uid.clone());
         if pod.observed {
-            // What the watch showed under this name was ours after all.
+            // The pod observed under this name was made by this process after all.
             pod.foreign_use = None;
         } else {
             pod.resource_version = Some(Arc::clone(resource_version));
@@ -137,7 +137,7 @@ impl Fleet {
         self.plan(at, step);
     }
 
-    /// A pod could not be created.
+    /// Removes a pod that could not be created, and backs off.
     pub(crate) fn start_failed(
         &mut self,
         attempt: Attempt,
@@ -151,7 +151,7 @@ impl Fleet {
         else {
             return;
         };
-        // An error after which the watch showed the pod all the same: a time-out that was too short.
+        // The watch showed the pod in spite of the error, such as a time-out that was too short.
         if self.pods[at].life != Life::Creating || self.pods[at].uid.is_some() {
             return;
         }
@@ -163,8 +163,9 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// A pod announced itself with the token of an attempt. It must be the pod that attempt made,
-    /// and still be waited for.
+    /// Handles an announcement with the token of an attempt.
+    ///
+    /// It counts only for the pod that the attempt created, and only while that pod is starting.
     pub(crate) fn announced(
         &mut self,
         name: &PodName,
@@ -188,7 +189,7 @@ impl Fleet {
         self.open(key, step);
     }
 
-    /// A pod answered when it was knocked at.
+    /// Handles a pod's answer to a health check.
     pub(crate) fn answered(&mut self, uid: &Uid, step: &mut Step<'_>) {
         if let Some(pod) = self.pods.iter().find(|pod| pod.is_uid(uid))
             && !matches!(pod.life, Life::Ready | Life::Failed)
@@ -198,7 +199,7 @@ impl Fleet {
         }
     }
 
-    /// A pod is ready for work.
+    /// Makes a pod ready and settles the fleet.
     pub(crate) fn open(&mut self, key: super::PodKey, step: &mut Step<'_>) {
         let Some(at) = self.index(key) else { return };
         self.become_ready(at, step);
@@ -206,8 +207,11 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// A pod is ready, and is given what waits before anybody asks whether it may go: its start may
-    /// have taken longer than its TTL. That it started is its first use, by whoever asked for it.
+    /// Makes a pod ready and assigns waiting requests to it.
+    ///
+    /// The assignment precedes every decision about deletion, because the start may have taken
+    /// longer than the TTL. A completed start counts as the first use, by the replica that created
+    /// the pod.
     pub(crate) fn become_ready(&mut self, at: usize, step: &mut Step<'_>) {
         let pod = &mut self.pods[at];
         let started = pod.is_starting();
@@ -221,8 +225,10 @@ impl Fleet {
         self.dispatch(step);
     }
 
-    /// A pod lost a call or turned unready, or is said to be ready after it was given up for lost:
-    /// it gets no work until it answers a probe.
+    /// Probes a pod that lost a call, turned unready, or is reported ready after it was given up as
+    /// lost.
+    ///
+    /// The pod gets no requests until it answers.
     pub(crate) fn suspect(&mut self, at: usize, step: &mut Step<'_>) {
         let pod = &mut self.pods[at];
         if !matches!(pod.life, Life::Ready | Life::Abandoned(Leave::Lost)) {
@@ -238,7 +244,7 @@ impl Fleet {
         self.plan(at, step);
     }
 
-    /// A pod did not answer a probe.
+    /// Gives up a pod that did not answer a probe.
     pub(crate) fn probe_failed(&mut self, uid: &Uid, step: &mut Step<'_>) {
         if let Some(at) = self.pods.iter().position(|pod| pod.is_uid(uid))
             && self.pods[at].life == Life::Suspect
@@ -248,7 +254,7 @@ impl Fleet {
         }
     }
 
-    /// Gives a pod up. Requests on it are lost, and the pod goes unless another replica uses it.
+    /// Gives up a pod: its requests are lost, and it is deleted unless another replica uses it.
     pub(crate) fn abandon(&mut self, at: usize, why: Leave, detail: &str, step: &mut Step<'_>) {
         self.pods[at].enter(Life::Abandoned(why), step.now);
         if why == Leave::Lost {
@@ -262,15 +268,17 @@ impl Fleet {
     pub(crate) fn take_back(&mut self, at: usize, detail: &str, step: &mut Step<'_>) {
         let mut requests = std::mem::take(&mut self.pods[at].in_flight);
         let name = self.pods[at].name.clone();
-        // Each goes before the first, so the oldest comes back last.
+        // Each request goes to the head of the queue, so the oldest is returned last.
         requests.sort_unstable();
         for request in requests.into_iter().rev() {
             self.come_back(request, name.as_str(), detail, step);
         }
     }
 
-    /// A pod that became ready and then failed before it served anyone may do so again and again:
-    /// its successor is not started at once. Requests keep waiting: theirs is a lost pod.
+    /// Delays the next start if a pod failed between becoming ready and its first answer.
+    ///
+    /// The successor might fail in the same way again and again. Requests keep waiting: for them
+    /// this is a lost pod, not a failed start.
     pub(crate) fn lost_before_use(&mut self, at: usize, detail: &str, step: &mut Step<'_>) {
         if self.pods[at].served == 0 {
             let error = self.pod_lost(self.pods[at].name.as_str(), detail, 0);
@@ -278,7 +286,10 @@ impl Fleet {
         }
     }
 
-    /// Notes a failed start. Those who wait without a deadline do not wait forever.
+    /// Records a failed start and schedules the next attempt.
+    ///
+    /// After a transient failure, requests without a deadline that have waited longer than
+    /// `Limits::patience` are rejected, so that they do not wait forever.
     pub(crate) fn back_off(&mut self, passing: bool, error: EvaluationError, step: &mut Step<'_>) {
         let (now, patience) = (step.now, step.ledger.limits.patience);
         if passing {
@@ -295,7 +306,7 @@ impl Fleet {
             .no_later(&mut self.wake, failure.retry_at, Due::Fleet(self.id));
     }
 
-    /// The fleet's own appointment: a start may be tried again, or a failure be forgotten.
+    /// Handles the fleet's own appointment: retries a start, or forgets a failure.
     pub(crate) fn look(&mut self, step: &mut Step<'_>) {
         self.wake = None;
         self.backoff.forget(step.now);

@@ -1,4 +1,4 @@
-//! What the watch shows: pods of ours, pods of other replicas, pods that are gone.
+//! Observations of pods: of this process, of other replicas, and of pods that are gone.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{Fleet, Life, Parting, Pod};
 use crate::{Leave, Observed, PodFailure, PodPhase, Uid, ledger::Step};
 
 impl Fleet {
-    /// A pod this fleet did not know: another replica's, or an earlier process's.
+    /// Adopts a pod of another replica or of an earlier process.
     pub(crate) fn adopt(&mut self, seen: Observed, step: &mut Step<'_>) {
         let version = self.template(step);
         let mut pod = Pod::new(
@@ -32,14 +32,14 @@ impl Fleet {
         self.observe(self.pods.len() - 1, seen, step);
     }
 
-    /// A pod of this fleet, new to the watch or changed.
+    /// Applies an observation to a pod of this fleet.
     pub(crate) fn observe(&mut self, at: usize, seen: Observed, step: &mut Step<'_>) {
         let version = self.template(step);
         let now = step.now;
         let pod = &mut self.pods[at];
         if pod.uid.is_none() {
-            // Until the API server says that the pod is ours, it may be another replica's that
-            // took the slot first.
+            // Until the API server confirms that this process made the pod, it may belong to
+            // another replica that took the slot first.
             pod.uid = Some(seen.uid);
             pod.foreign_use = Some(now);
         }
@@ -77,8 +77,10 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// Kubernetes learns seconds after us that a pod is ready, so that it is not counts only once
-    /// it was.
+    /// Suspects a pod that turned unready.
+    ///
+    /// Kubernetes reports readiness seconds after the announcement, so "not ready" counts only
+    /// after the watch has shown the pod ready.
     fn seen_unready(&mut self, at: usize, waits_for: Option<Arc<str>>, step: &mut Step<'_>) {
         let pod = &mut self.pods[at];
         pod.waits_for = waits_for;
@@ -87,9 +89,10 @@ impl Fleet {
         }
     }
 
-    /// Only the change to ready is news. A pod that lost a call and was ready all along has to
-    /// answer its probe; one that did not answer it is asked again, for the news may be older than
-    /// the loss.
+    /// Handles the change of a pod to ready; a repeated observation changes nothing.
+    ///
+    /// A pod that lost a call while the watch showed it ready must answer its probe. A pod that did
+    /// not answer is probed again, because the observation may be older than the loss.
     fn seen_ready(&mut self, at: usize, step: &mut Step<'_>) {
         let pod = &mut self.pods[at];
         if std::mem::replace(&mut pod.watch_ready, true) {
@@ -102,7 +105,8 @@ impl Fleet {
         }
     }
 
-    /// `concerns_next`: whether the next pod is expected to fail in the same way.
+    /// Handles the failure of a pod; `concerns_next` says whether the next pod is expected to fail
+    /// in the same way.
     fn seen_failed(
         &mut self,
         at: usize,
@@ -119,7 +123,7 @@ impl Fleet {
         match was {
             Life::Creating | Life::Starting => {
                 let error = self.pod_failed(&self.pods[at], failure);
-                // Another template's failure says nothing about the pods to come.
+                // A failure of another template does not affect future pods.
                 if self.pods[at].current && concerns_next {
                     self.back_off(false, error, step);
                 }
@@ -134,8 +138,10 @@ impl Fleet {
         self.pods[at].parting = Parting::Seen;
     }
 
-    /// Delays the next start if something else removed a pod before it served anyone: whatever
-    /// removes pods as they appear would remove the next one as well.
+    /// Delays the next start if a pod was removed from outside before it served a request.
+    ///
+    /// The cause, such as a controller that removes pods as they appear, would remove the next pod
+    /// too.
     fn back_off_if_removed_unused(&mut self, at: usize, step: &mut Step<'_>) {
         let pod = &self.pods[at];
         let is_ours = pod.attempt.is_some() && pod.served == 0;
@@ -145,7 +151,7 @@ impl Fleet {
         }
     }
 
-    /// A pod is no more.
+    /// Removes a pod that no longer exists.
     pub(crate) fn gone(&mut self, uid: &Uid, step: &mut Step<'_>) {
         let Some(at) = self.pods.iter().position(|pod| pod.is_uid(uid)) else {
             return;
@@ -156,20 +162,20 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// Another pod has the name of one that was merely asked for: the slot is taken.
+    /// Removes a pod whose creation was requested, because another pod has taken its name.
     pub(crate) fn withdraw(&mut self, at: usize, taken: &Observed, step: &mut Step<'_>) {
         self.remove(at, step);
         self.settle_beside(taken, step);
     }
 
-    /// Another pod has the name of one that was there: it must be gone.
+    /// Removes a pod whose name another pod has now, which proves that it is gone.
     pub(crate) fn displace(&mut self, at: usize, taken: &Observed, step: &mut Step<'_>) {
         self.take_back(at, "it was replaced", step);
         self.remove(at, step);
         self.settle_beside(taken, step);
     }
 
-    /// Settles while name and slot are kept for the pod that turned out to have them.
+    /// Settles while name and slot are reserved for the pod that has them.
     fn settle_beside(&mut self, taken: &Observed, step: &mut Step<'_>) {
         for name in [&taken.name, &taken.slot] {
             step.ledger.names.insert(name.clone(), self.id);
@@ -177,7 +183,7 @@ impl Fleet {
         self.settle(step);
     }
 
-    /// A delete came to nothing.
+    /// Handles a delete that was refused or failed.
     pub(crate) fn delete_failed(&mut self, uid: &Uid, conflict: bool, step: &mut Step<'_>) {
         let Some(at) = self.pods.iter().position(|pod| pod.is_uid(uid)) else {
             return;
@@ -187,7 +193,7 @@ impl Fleet {
         let Parting::Asked(version) = &pod.parting else {
             return;
         };
-        // The watch may have shown already what the delete ran into.
+        // The watch may already have shown the change that caused the conflict.
         pod.parting = match &pod.resource_version {
             Some(known) if conflict && known == version => Parting::Conflicted(Arc::clone(version)),
             _ => Parting::No,

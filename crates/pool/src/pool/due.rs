@@ -1,12 +1,12 @@
-//! What is due: appointments, extensions that were gathered, and pods started in turn.
+//! Due work: appointments, collected extensions, and background starts in turn.
 
 use super::{Pool, draining};
 use crate::{Action, Time, agenda::Due, bound::Bound, ledger::Place};
 
 impl Pool {
-    /// Keeps the appointments that are due.
+    /// Handles the appointments that are due.
     pub(super) fn tick(&mut self, now: Time, out: &mut Vec<Action>) {
-        // Whatever is looked at makes its next appointment for later.
+        // Every handler makes its next appointment for a later time.
         let mut bound = Bound::new("a tick", self.ledger.agenda.len());
         while self.ledger.agenda.is_due(now)
             && bound.admits()
@@ -45,7 +45,7 @@ impl Pool {
         }
     }
 
-    /// Lets fleets that wait to start a pod in the background do so, as others are done.
+    /// Lets waiting fleets start pods in the background as other fleets finish.
     pub(super) fn take_turns(&mut self, now: Time, out: &mut Vec<Action>) {
         let limit = self.ledger.limits.max_background_starts;
         let waiting = self.ledger.background.waiting();

@@ -1,5 +1,5 @@
-//! The pool's rules, one by one, then its invariants under random events, then several pools over
-//! one simulated cluster.
+//! Tests of the pool: single rules, invariants under random events, and several pools over one
+//! simulated cluster.
 
 mod properties;
 mod rules;

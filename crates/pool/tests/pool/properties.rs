@@ -1,4 +1,4 @@
-//! Invariants that hold whatever happens in whatever order.
+//! Invariants that hold for every sequence of events.
 
 mod chaos;
 
@@ -6,7 +6,7 @@ use proptest::{collection::vec, prelude::*, test_runner::Config};
 
 use chaos::Chaos;
 
-/// `PROPTEST_CASES` asks for more or fewer.
+/// Returns the number of cases: `PROPTEST_CASES`, or 100,000.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES")
         .ok()
@@ -17,8 +17,8 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(Config { cases: cases(), failure_persistence: None, ..Config::default() })]
 
-    /// Each number is one event, chosen among those that make sense at the time, so that every
-    /// sequence is worth running and shrinks to a short one.
+    /// Each number selects one event among those possible at the time, so that every sequence is
+    /// useful and shrinks to a short one.
     #[test]
     fn invariants_hold_over_random_events(events in vec(any::<u32>(), 1..40)) {
         let mut chaos = Chaos::new();
@@ -29,9 +29,10 @@ proptest! {
     }
 }
 
-/// A sequence the property found: a batch of extensions that is looked at long after it was noted.
+/// Replays a sequence that the property test found: a batch of extensions is handled long after it
+/// was recorded.
 #[test]
-fn an_extension_that_is_over_already_is_not_written() {
+fn does_not_write_an_extension_that_is_in_the_past() {
     let mut chaos = Chaos::new();
     for event in [
         1_245_290_128,

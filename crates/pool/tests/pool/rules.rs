@@ -1,4 +1,4 @@
-//! Each rule as a sentence.
+//! The rules of the pool, one test each.
 
 mod leaving;
 mod losing;

@@ -1,7 +1,8 @@
 //! Three pools over one cluster of 1,000 functions and 10,000 pods, in virtual time, with faults.
 //!
-//! The cluster keeps pods with versions and refuses what optimistic concurrency refuses. Every
-//! replica sees it through a watch of its own that lags. Nothing is random but a seed.
+//! The cluster keeps pods with resourceVersions and refuses writes whose preconditions do not hold.
+//! Every replica sees the cluster through a watch of its own that lags. All randomness comes from
+//! one fixed seed.
 
 mod cluster;
 
@@ -48,20 +49,20 @@ struct Replica {
     wake: Option<Time>,
 }
 
-/// A request without an answer.
+/// A request that has not been answered.
 struct Held {
     replica: usize,
     at: Option<Uid>,
     retry: bool,
 }
 
-/// Something on its way to a replica, or a thing a replica is doing.
+/// A future event of the simulation.
 enum Coming {
     Tell(Event),
     Finish(Assign),
     Wake,
     Arrival,
-    /// A pod becomes ready for everybody to see.
+    /// A pod becomes ready in the cluster, visible to every replica.
     Ready(Uid),
 }
 
@@ -106,7 +107,7 @@ impl Simulation {
         }
     }
 
-    /// A number below `limit`; the same in every run.
+    /// Returns a pseudo-random number below `limit`, the same in every run.
     fn draw(&mut self, limit: u64) -> u64 {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
@@ -124,7 +125,7 @@ impl Simulation {
         Duration::from_millis(from + self.draw(to - from))
     }
 
-    /// Runs until nothing is on its way any more, or until then.
+    /// Runs until no event is left or the time `until` is reached.
     fn run(&mut self, until: Time) {
         while let Some(&Reverse((at, number))) = self.coming.peek() {
             if at > until {
@@ -177,7 +178,7 @@ impl Simulation {
         self.spread();
     }
 
-    /// What changed in the cluster travels to every replica, in order, but late.
+    /// Sends the changes of the cluster to every replica, in order, but with a delay.
     fn spread(&mut self) {
         for event in self.cluster.take_changes() {
             for replica in 0..REPLICAS {
@@ -263,7 +264,7 @@ impl Simulation {
                             attempt: Some(attempt),
                         };
                         self.after(ready, replica, Coming::Tell(announced));
-                        // The kubelet is slower than the pod itself.
+                        // The kubelet reports readiness later than the pod announces itself.
                         self.after(ready + secs(1), replica, Coming::Ready(uid.clone()));
                         Event::Created {
                             name,
@@ -331,7 +332,7 @@ impl Simulation {
         }
     }
 
-    /// A replica dies with all it knew. Its callers come again, to another.
+    /// Stops a replica, whose state is lost; its callers repeat their requests at another replica.
     fn kill(&mut self, replica: usize) {
         self.replicas[replica].up = false;
         let orphans = self
@@ -346,7 +347,7 @@ impl Simulation {
         }
     }
 
-    /// Pods that run a second try.
+    /// Returns the pods that run a retried request.
     fn retried_on(&self) -> HashSet<Uid> {
         let retried = self.requests.values().filter(|held| held.retry);
         retried.filter_map(|held| held.at.clone()).collect()
@@ -364,8 +365,8 @@ fn three_replicas_lose_nothing_in_a_cluster_with_faults() {
     }
     for second in 1..=60 {
         simulation.run(start + secs(second));
-        // Nodes die: every second a few pods vanish in the middle of their work. A request survives
-        // one such loss, so a pod that took a second try is spared.
+        // Node failures: every second a few pods vanish during their evaluations. Pods with a
+        // retried request are spared, so that each request loses at most one pod.
         let spared = simulation.retried_on();
         let mut hit = HashSet::new();
         for _ in 0..5 {
@@ -392,7 +393,7 @@ fn three_replicas_lose_nothing_in_a_cluster_with_faults() {
         simulation.most_pods
     );
 
-    // Nobody asks any more: the survivors remove everything, without hurting each other.
+    // No more requests: the remaining replicas delete all pods without harming each other.
     for _ in 0..200 {
         let until = simulation.now + secs(5);
         for replica in 0..REPLICAS - 1 {

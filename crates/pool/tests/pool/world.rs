@@ -1,4 +1,4 @@
-//! A pool, a clock that stands still until it is moved, and words to drive them with.
+//! A pool with a manual clock, and functions to drive them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ pub struct World {
     versions: u64,
 }
 
-/// What a step led to.
+/// The actions that resulted from one or more events.
 #[derive(Debug, Default)]
 pub struct Acts(pub Vec<Action>);
 
@@ -42,7 +42,7 @@ impl World {
         Acts(actions)
     }
 
-    /// Lets time pass, waking the pool whenever it asked to be.
+    /// Advances the clock and sends a tick whenever the pool has requested one.
     pub fn pass(&mut self, duration: Duration) -> Acts {
         let end = self.now + duration;
         let mut acts = Acts::default();
@@ -84,7 +84,7 @@ impl World {
         (id, self.send(Event::Request(request)))
     }
 
-    /// The API server accepts a pod.
+    /// Reports that the API server accepted a pod.
     pub fn accept(&mut self, create: &Create) -> Acts {
         let resource_version = self.version();
         let (name, attempt, uid) = (create.name.clone(), create.attempt, uid_of(create));
@@ -96,7 +96,7 @@ impl World {
         })
     }
 
-    /// The API server accepts a pod, and the pod announces itself.
+    /// Reports that the API server accepted a pod and that the pod announced itself.
     pub fn start(&mut self, create: &Create) -> Acts {
         self.accept(create);
         let (name, uid) = (create.name.clone(), uid_of(create));
@@ -107,7 +107,7 @@ impl World {
         })
     }
 
-    /// A function with one ready pod, made by a request that is answered.
+    /// Starts a pod of the function with a request that is answered.
     pub fn warm(&mut self, function: &Arc<Function>) -> Create {
         let (request, acts) = self.request(function);
         let create = acts.create();
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// A pod of another replica's making, in the given slot.
+    /// Returns an observation of another replica's pod in the given slot.
     pub fn foreign(&mut self, function: &Arc<Function>, slot: usize, phase: PodPhase) -> Observed {
         let slot = runner_pool::slot_name(function.image(), slot);
         Observed {
@@ -273,7 +273,7 @@ pub fn digest(n: u64) -> Digest {
     Digest::parse(&format!("sha256:{n:08x}{:056x}", 0)).expect("a good digest")
 }
 
-/// A function with a maximum of pods, each of which holds `waitlist`.
+/// Returns a function with at most `max_pods` pods of `max_waitlist` requests each.
 pub fn function(name: &str, max_pods: usize, max_waitlist: usize) -> Arc<Function> {
     let settings = Settings {
         max_pods,

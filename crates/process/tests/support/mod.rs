@@ -1,4 +1,4 @@
-//! What the engine's tests share: programs in shell, and a count of what is left behind.
+//! Support for the engine's tests: shell scripts as programs, and a check for leftovers.
 
 use std::{
     fs,
@@ -9,8 +9,10 @@ use std::{
 
 use runner_process::{Engine, EngineOptions, Limits, Orphans, Program, become_subreaper};
 
-/// Descriptors and children are the whole process's: tests that count them run one at a time, each
-/// on a runtime of its own, and open nothing outside their turn.
+/// Lock of the running test.
+///
+/// Descriptors and children are counted for the whole test process, so tests run one at a time,
+/// each on its own runtime, and open nothing without the lock.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[derive(Debug, PartialEq, Eq)]
@@ -31,7 +33,7 @@ pub fn options() -> EngineOptions {
     }
 }
 
-/// A shell script as a program.
+/// Returns a shell script as a program.
 pub fn sh(script: &str) -> Arc<Program> {
     let mut program = Program::new("/bin/sh");
     program.args = vec!["-c".into(), script.into()];
@@ -43,7 +45,7 @@ pub fn in_seconds(seconds: u64) -> Instant {
     Instant::now() + Duration::from_secs(seconds)
 }
 
-/// Waits for a condition, ten seconds at most.
+/// Waits for a condition, at most 10 s.
 pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let limit = in_seconds(10);
     while !condition() {
@@ -55,7 +57,7 @@ pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Runs a test over a fresh engine, and then checks that nothing is left of it.
+/// Runs a test with a new engine, and then checks that it left nothing behind.
 pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(Engine) -> F) {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -72,7 +74,7 @@ pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(E
     });
 }
 
-/// The number of child processes, dead ones included.
+/// Returns the number of child processes, including zombies.
 pub fn children() -> usize {
     fs::read_dir("/proc/self/task")
         .unwrap()

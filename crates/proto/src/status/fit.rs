@@ -1,26 +1,29 @@
-//! Keeps a status within what clients take.
+//! Shortens a status to the header size that clients accept.
 //!
-//! A status travels in headers, its message twice: percent-encoded, where a space takes three
-//! bytes, and within the details. Clients bound their headers, and answer more by closing the
-//! connection under everyone who shares it: Java and gRPC core at 8 KiB, hyper at 16 KiB, Go at
-//! 16 MiB.
+//! A status is sent in headers and contains its message twice: percent-encoded, where a space takes
+//! three bytes, and within the details. Clients limit their headers: Java and gRPC core to 8 KiB,
+//! hyper to 16 KiB, Go to 16 MiB. A client that receives more closes the connection, and with it
+//! all calls that share it.
 
 use runner_core::EvaluationError;
 use tonic::{Status, codegen::http::HeaderMap};
 
 use super::OWN_AGENT;
 
-/// The least bound, less room for what others add on the way.
+/// Largest size of a status in bytes (7 KiB): the smallest limit of a client, minus room for
+/// headers that are added on the way.
 const BUDGET: usize = 7 << 10;
 
-/// Far below Go's bound, and far more than an evaluation's error holds. Porch is written in Go, and
-/// its package authors should read all of it.
+/// Largest size of a status for Go clients in bytes (256 KiB).
+///
+/// It is far below Go's limit and far more than the error of an evaluation needs. Porch is written
+/// in Go, and its package authors should see the whole error.
 const GO_BUDGET: usize = 256 << 10;
 
-/// What HTTP/2 counts for each header besides its name and value.
+/// Bytes that HTTP/2 counts for each header in addition to its name and value.
 const PER_HEADER: usize = 32;
 
-/// How much a client takes, by the name it gives itself.
+/// Returns the size in bytes of a status that a client accepts, judged by its user agent.
 pub(super) fn room(user_agent: &str) -> usize {
     if user_agent.contains("grpc-go/") || user_agent.contains(OWN_AGENT) {
         GO_BUDGET
@@ -29,7 +32,7 @@ pub(super) fn room(user_agent: &str) -> usize {
     }
 }
 
-/// A status for as much of the error as fits: its longest texts lose their middle.
+/// Returns a status with as much of the error as fits; the longest texts lose their middle.
 pub(super) fn fit(
     error: &EvaluationError,
     room: usize,
@@ -71,7 +74,9 @@ fn cut_texts(error: &EvaluationError, longest: usize) -> EvaluationError {
     }
 }
 
-/// The end of a text says more than its start.
+/// Cuts the middle out of a text.
+///
+/// Three quarters of the remaining text are from its end, which is more informative than its start.
 fn cut(text: &str, longest: usize) -> String {
     if text.len() <= longest {
         return text.to_owned();
@@ -103,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_an_error_says_it_fits_and_keeps_both_ends() {
+    fn fits_any_text_and_keeps_both_ends() {
         for text in ["text ", "\0", "é", "\u{1F980}", "\n"] {
             let status = encode(&long(text));
             assert!(size(&status) <= BUDGET);
@@ -120,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn porch_reads_all_of_it() {
+    fn sends_the_whole_message_to_porch_and_to_own_clients() {
         let error = EvaluationError::new(Reason::FunctionFailed, "a long log\n".repeat(3000));
         for agent in [
             "kpt porch-server grpc-go/1.71.0",
@@ -132,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn keeps_a_message_that_fits() {
         let error = EvaluationError::new(Reason::FunctionFailed, "line\n".repeat(200));
         assert_eq!(encode(&error).message(), error.message());
     }

@@ -1,4 +1,4 @@
-//! Asks a token server for a bearer token.
+//! Requests bearer tokens from a token server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,10 +14,10 @@ use crate::{
 };
 
 const CLIENT_ID: &str = "krm-function-runner";
-/// What the specification says of a server that does not say.
+/// Lifetime of a token in seconds if the server does not name one, by the specification.
 const DEFAULT_LIFETIME: u64 = 60;
 
-/// A token to be asked for.
+/// A request for a token.
 pub(crate) struct TokenRequest {
     pub(crate) realm: Url,
     service: Option<String>,
@@ -63,7 +63,7 @@ impl TokenRequest {
         })
     }
 
-    /// The request: by password or nobody's with GET, by refresh token with POST.
+    /// Builds the request: GET, with a password or anonymous, or POST with a refresh token.
     pub(crate) fn build(&self, client: &Client) -> RequestBuilder {
         let mut url = self.realm.clone();
         {
@@ -92,7 +92,7 @@ impl TokenRequest {
         }
     }
 
-    /// Reads the token server's answer.
+    /// Parses the token server's answer.
     pub(crate) fn accept(self, body: &[u8]) -> Result<Arc<Held>, String> {
         let answer: TokenAnswer =
             serde_json::from_slice(body).map_err(|_| "sent no token".to_owned())?;

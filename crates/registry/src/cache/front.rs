@@ -1,7 +1,7 @@
-//! The answers in use, kept where reading them costs next to nothing.
+//! A map of the results in use, which is cheap to read.
 //!
-//! The cache behind counts and orders every read to know what to drop, which takes longer than the
-//! read itself. Here nothing is counted: a full map is emptied, and fills again from behind.
+//! The cache behind it counts and orders every read for eviction, which takes longer than the read
+//! itself. This map counts nothing: when it is full, it is cleared and refilled from the cache.
 
 use std::{
     collections::HashMap,
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_never_holds_more_than_its_capacity() {
+    fn never_holds_more_than_its_capacity() {
         let front = Front::new(2);
         for key in 0..3 {
             front.put(key, key);

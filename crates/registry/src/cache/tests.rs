@@ -30,7 +30,7 @@ fn out_of_reach() -> RegistryError {
     }
 }
 
-/// Asks until the answer is the expected one; what is checked in the background has no other sign.
+/// Repeats the lookup until the result is as expected: background checks are not visible otherwise.
 async fn becomes(
     lookups: &Lookups<u32, u32>,
     expected: Result<u32, RegistryError>,
@@ -53,7 +53,7 @@ async fn becomes(
 }
 
 #[tokio::test]
-async fn many_who_ask_at_once_cause_one_lookup() {
+async fn shares_one_lookup_among_concurrent_callers() {
     let lookups = Arc::new(lookups(HOUR, HOUR));
     let (calls, start) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(100)));
     let callers: Vec<_> = (0..100)
@@ -79,7 +79,7 @@ async fn many_who_ask_at_once_cause_one_lookup() {
 }
 
 #[tokio::test]
-async fn a_lookup_goes_on_when_its_caller_stops_waiting() {
+async fn continues_a_lookup_when_its_caller_stops_waiting() {
     let lookups = lookups(HOUR, HOUR);
     let (image, release) = (image(), Arc::new(Notify::new()));
     let held = Arc::clone(&release);
@@ -101,7 +101,7 @@ async fn a_lookup_goes_on_when_its_caller_stops_waiting() {
 }
 
 #[tokio::test]
-async fn a_failure_is_remembered_for_a_moment_only() {
+async fn caches_a_failure_for_a_short_time_only() {
     let lookups = lookups(HOUR, Duration::from_millis(50));
     let image = image();
     let load = |_| async { Err(failure()) };
@@ -115,7 +115,7 @@ async fn a_failure_is_remembered_for_a_moment_only() {
 }
 
 #[tokio::test]
-async fn an_old_answer_is_given_and_checked_behind_it() {
+async fn returns_a_stale_result_and_checks_it_in_the_background() {
     let lookups = lookups(Duration::ZERO, HOUR);
     let image = image();
     let first = lookups
@@ -132,7 +132,7 @@ async fn an_old_answer_is_given_and_checked_behind_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_change_is_never_checked() {
+async fn never_checks_a_fixed_result() {
     let lookups = lookups(Duration::ZERO, HOUR);
     let image = image();
     let load = |known: Option<u32>| {
@@ -148,7 +148,7 @@ async fn what_cannot_change_is_never_checked() {
 }
 
 #[tokio::test]
-async fn an_answer_outlives_a_registry_that_is_out_of_reach() {
+async fn keeps_a_result_while_the_registry_is_unreachable() {
     let lookups = lookups(Duration::from_millis(1), HOUR);
     becomes(&lookups, Ok(1), || Ok(1)).await;
     let checks = AtomicUsize::new(0);
@@ -170,7 +170,7 @@ async fn an_answer_outlives_a_registry_that_is_out_of_reach() {
 }
 
 #[tokio::test]
-async fn an_answer_goes_when_the_registry_says_so() {
+async fn drops_a_result_on_a_permanent_error() {
     let lookups = lookups(Duration::ZERO, HOUR);
     becomes(&lookups, Ok(1), || Ok(1)).await;
     becomes(&lookups, Err(failure()), || Err(failure())).await;

@@ -1,13 +1,13 @@
-//! Which entry of a docker config is meant for an image.
+//! Finds the entry of a docker config that applies to an image.
 //!
-//! The kubelet reads the same files for the same images, so its rules hold: an entry may name a
-//! host or a path below it, the longest match wins, and a part of the host may be `*`.
+//! The kubelet reads the same files for the same images, so its rules apply: an entry may name a
+//! host or a path below it, the longest match has priority, and a part of the host may be `*`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 
-/// The names of a config's entries; their contents are read by the `docker_credential` crate.
+/// The names of a config's entries; the `docker_credential` crate reads their contents.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Names {
@@ -19,18 +19,18 @@ struct Names {
     creds_store: Option<String>,
 }
 
-/// Where the credentials of an image are.
+/// The place of an image's credentials.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Nowhere,
-    /// Under this key of `auths`.
+    /// The credentials are under this key of `auths`.
     Entry(String),
-    /// With the helper of this key.
+    /// The credentials are provided by the helper of this key.
     Helper {
         key: String,
         helper: String,
     },
-    /// With the helper for everything else.
+    /// The credentials are provided by the default helper.
     Store {
         helper: String,
     },
@@ -57,7 +57,8 @@ pub(super) fn place(text: &[u8], host: &str, repository: &str) -> serde_json::Re
     })
 }
 
-/// How closely a key names the repository: by the length of its path, then by a host without `*`.
+/// Returns how closely a key matches a repository: length of its path, then whether the host has no
+/// `*`.
 fn matched(key: &str, host: &str, repository: &str) -> Option<(usize, bool)> {
     let key = key
         .strip_prefix("https://")
@@ -65,7 +66,7 @@ fn matched(key: &str, host: &str, repository: &str) -> Option<(usize, bool)> {
         .unwrap_or(key);
     let (named, path) = key.split_once('/').unwrap_or((key, ""));
     let path = match path.trim_matches('/') {
-        // What docker wrote when registries still had versions in their addresses.
+        // Docker wrote such keys when registry addresses still contained a version.
         "v1" | "v2" => "",
         path => path,
     };
@@ -84,7 +85,9 @@ fn hub(host: &str) -> &str {
     }
 }
 
-/// `*` stands for one part of a host, or a piece of one: `*.example.com`, `eu-*.pkg.dev`.
+/// Returns whether a host matches a pattern.
+///
+/// `*` matches one part of a host or a piece of it: `*.example.com`, `eu-*.pkg.dev`.
 fn has_shape(host: &str, shape: &str) -> bool {
     let fits = |part: &str, shape: &str| match shape.split_once('*') {
         Some((start, end)) => {

@@ -47,7 +47,7 @@ const CONFIG: &str = r#"{"auths": {
 #[case("port.example.com", "fn", None)]
 #[case("other.example.com", "fn", None)]
 #[tokio::test]
-async fn the_closest_entry_is_used(
+async fn uses_the_most_specific_entry(
     #[case] host: &str,
     #[case] repository: &str,
     #[case] expected: Option<&str>,
@@ -60,7 +60,7 @@ async fn the_closest_entry_is_used(
 }
 
 #[tokio::test]
-async fn the_source_names_the_entry_and_the_file_but_no_secret() {
+async fn names_entry_and_file_but_no_secret_as_source() {
     let directory = tempfile::tempdir().unwrap();
     let config = r#"{"auths": {"ghcr.io": {"username": "me", "password": "hush"}}}"#;
     let keychain = keychain(directory.path(), config);
@@ -92,7 +92,7 @@ async fn the_source_names_the_entry_and_the_file_but_no_secret() {
     "docker-credential-does-not-exist"
 )]
 #[tokio::test]
-async fn a_file_that_is_no_use_is_named(#[case] config: &str, #[case] says: &str) {
+async fn names_an_unusable_file(#[case] config: &str, #[case] says: &str) {
     let directory = tempfile::tempdir().unwrap();
     let found = keychain(directory.path(), config)
         .find("ghcr.io", "x")
@@ -103,7 +103,7 @@ async fn a_file_that_is_no_use_is_named(#[case] config: &str, #[case] says: &str
 }
 
 #[tokio::test]
-async fn a_missing_file_is_named() {
+async fn names_a_missing_file() {
     let found = Keychain::file("/nowhere/.dockerconfigjson")
         .find("ghcr.io", "x")
         .await;
@@ -114,7 +114,7 @@ async fn a_missing_file_is_named() {
 }
 
 #[tokio::test]
-async fn the_first_file_with_an_answer_wins() {
+async fn uses_the_first_file_with_an_entry() {
     let directory = tempfile::tempdir().unwrap();
     let first = directory.path().join("first");
     let second = directory.path().join("second");
@@ -132,7 +132,7 @@ async fn the_first_file_with_an_answer_wins() {
 }
 
 #[test]
-fn files_are_where_docker_and_podman_keep_them() {
+fn looks_for_the_files_of_docker_and_podman() {
     let files = |variables: &[(&str, &str)]| {
         let keychain = Keychain::from_variables(|name| {
             let value = variables.iter().find(|(known, _)| *known == name)?.1;
@@ -161,7 +161,7 @@ fn files_are_where_docker_and_podman_keep_them() {
 }
 
 #[test]
-fn a_swapped_symlink_changes_the_stamp() {
+fn changes_the_stamp_when_a_symlink_is_swapped() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     for name in ["old", "new"] {
@@ -178,7 +178,7 @@ fn a_swapped_symlink_changes_the_stamp() {
     assert_ne!(keychain.stamp(), before);
 }
 
-/// Helpers are found by PATH, which belongs to the whole process: the test runs itself in another.
+/// Helpers are found by `PATH`, which is per process, so the test runs itself in another process.
 #[tokio::test]
 async fn helpers_are_asked() {
     const INSIDE: &str = "TEST_HELPERS_IN";

@@ -1,4 +1,4 @@
-//! Reads what a registry sends, but never more than the limit.
+//! Reads the bodies of responses up to a size limit.
 
 use bytes::{Bytes, BytesMut};
 use reqwest::Response;
@@ -7,17 +7,17 @@ use serde::Deserialize;
 use super::{Answer, Failed, Target, Trouble};
 use crate::transport::describe;
 
-/// Of an error's text, no more than this is read or repeated.
+/// Maximum number of bytes (16 KiB) read from the body of an error response.
 const ERROR_LIMIT: usize = 16 << 10;
 const MAX_SAID: usize = 200;
 
-/// Why an answer could not be read.
+/// The reason why a response could not be read.
 pub(super) enum ReadError {
     TooLarge(usize),
     Broken(String),
 }
 
-/// The errors of the distribution specification, and of token servers.
+/// Error documents of the distribution specification and of token servers.
 #[derive(Deserialize)]
 struct Errors {
     #[serde(default)]
@@ -85,7 +85,7 @@ async fn read_all(mut response: Response, limit: usize) -> Result<Bytes, ReadErr
     Ok(body.freeze())
 }
 
-/// The start of an error's text; that it breaks off is no further error.
+/// Reads the start of an error response; a broken connection only ends the text.
 async fn read_some(mut response: Response) -> Bytes {
     let mut body = BytesMut::new();
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -98,7 +98,7 @@ async fn read_some(mut response: Response) -> Bytes {
     body.freeze()
 }
 
-/// What a registry says in an error's body, in one short line after the separator.
+/// Returns the error text of a response body as one short line after the separator.
 pub(super) fn said(body: &[u8], separator: &str) -> String {
     let text = match serde_json::from_slice::<Errors>(body) {
         Ok(errors) => errors
@@ -113,7 +113,7 @@ pub(super) fn said(body: &[u8], separator: &str) -> String {
             .chain(errors.details)
             .collect::<Vec<_>>()
             .join(", "),
-        // Proxies answer with pages; they help nobody.
+        // HTML pages of proxies are of no use in a message.
         Err(_) => String::new(),
     };
     let text: String = text
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_repeated_in_one_short_line() {
+    fn shortens_error_bodies_to_one_line() {
         let body =
             br#"{"errors":[{"code":"DENIED","message":"not\nyours","detail":{}},{"code":"X"}]}"#;
         assert_eq!(said(body, ": "), ": DENIED: notyours, X");

@@ -1,4 +1,4 @@
-//! Whom a question goes to, and how its failure is told.
+//! The target of a request, and the errors of requests to it.
 
 use std::time::{Duration, Instant};
 
@@ -9,23 +9,23 @@ use super::{Trouble, body::said};
 use crate::{RegistryError, endpoint::Endpoint};
 
 const ATTEMPTS: u32 = 4;
-/// A mirror that fails has somebody behind it: no time is spent on another try.
+/// Number of attempts at a mirror. The next mirror or the registry follows, so there is no retry.
 const MIRROR_ATTEMPTS: u32 = 1;
 
-/// Whom a question goes to, and on whose behalf.
+/// The endpoint that a request is sent to, and the image that it is for.
 pub(crate) struct Target<'a> {
     pub(crate) image: &'a ImageReference,
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) push: bool,
     pub(super) attempts: u32,
-    /// When to stop trying.
+    /// Time after which no further attempt is made.
     pub(super) until: Instant,
 }
 
 // === impl Target ===
 
 impl<'a> Target<'a> {
-    /// The registry an image names, for pulling.
+    /// Creates a target for pulling from the registry that an image names.
     pub(crate) fn origin(
         image: &'a ImageReference,
         endpoint: &'a Endpoint,
@@ -40,7 +40,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// A mirror of that registry.
+    /// Creates a target for pulling from a mirror of that registry.
     pub(crate) fn mirror(
         image: &'a ImageReference,
         endpoint: &'a Endpoint,
@@ -55,7 +55,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The registry an image names, for pushing.
+    /// Creates a target for pushing to the registry that an image names.
     pub(crate) fn push(image: &'a ImageReference, endpoint: &'a Endpoint, until: Instant) -> Self {
         Self {
             image,

@@ -17,7 +17,7 @@ use crate::{
 
 const FIRST_PAGE: &str = "tags/list?n=1000";
 const PAGE_LIMIT: usize = 4 << 20;
-/// A registry that never stops is not believed.
+/// Maximum number of pages, in case a registry never ends its list.
 const MAX_PAGES: usize = 100;
 
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ struct Page {
 }
 
 impl Resolver {
-    /// All tags of an image, in the registry's order.
+    /// Returns all tags of an image, in the registry's order.
     pub(crate) async fn tags(&self, image: &ImageReference) -> Result<Vec<String>, RegistryError> {
         let until = Instant::now() + self.timeout;
         for mirror in self.endpoints.mirrors(image) {
@@ -58,7 +58,7 @@ impl Resolver {
             tags.extend(page.tags.unwrap_or_default());
             place = match next(&answer.headers, &answer.address) {
                 Some(next) if same_origin(&next, &answer.address) => Place::Address(next),
-                // Credentials would go along.
+                // The request would carry the credentials to another host.
                 Some(next) => {
                     let why = format!("its list of tags goes on elsewhere, at {next}");
                     return Err(target.unreachable(why, None));
@@ -73,7 +73,7 @@ impl Resolver {
     }
 }
 
-/// The address of `Link: <…>; rel="next"`, which may be relative.
+/// Returns the address of `Link: <…>; rel="next"`, which may be relative.
 fn next(headers: &HeaderMap, page: &Url) -> Option<Url> {
     let links = headers
         .get_all(LINK)

@@ -1,4 +1,4 @@
-//! Registries that want to know who asks.
+//! Registries that require authentication.
 
 use std::{fs, time::Duration};
 
@@ -24,7 +24,7 @@ fn with(keychain: Keychain) -> Registry {
 }
 
 #[tokio::test]
-async fn a_password_is_found_in_the_docker_config() {
+async fn uses_a_password_from_the_docker_config() {
     let server = DockerRegistry::start_with(Protection::Password, None);
     let (directory, image) = (
         tempfile::tempdir().unwrap(),
@@ -45,7 +45,7 @@ async fn a_password_is_found_in_the_docker_config() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_the_registry_and_the_source_but_not_the_secret() {
+async fn names_registry_and_source_but_no_secret_in_a_refusal() {
     let server = DockerRegistry::start_with(Protection::Password, None);
     let (directory, image) = (tempfile::tempdir().unwrap(), name(&server.host(), "fn:v1"));
     let error = registry().inspect(&image, None, None).await.unwrap_err();
@@ -70,7 +70,7 @@ async fn a_refusal_names_the_registry_and_the_source_but_not_the_secret() {
 }
 
 #[tokio::test]
-async fn a_changed_docker_config_is_read_again() {
+async fn rereads_a_changed_docker_config() {
     let server = DockerRegistry::start_with(Protection::Password, None);
     let (directory, image) = (tempfile::tempdir().unwrap(), name(&server.host(), "fn:v1"));
     let right = || docker_config(directory.path(), &server.host(), USER);
@@ -97,7 +97,7 @@ async fn a_changed_docker_config_is_read_again() {
 }
 
 #[tokio::test]
-async fn private_credentials_go_before_the_default_ones() {
+async fn prefers_private_credentials_over_the_default_ones() {
     let server = DockerRegistry::start_with(Protection::Password, None);
     let (directory, image) = (tempfile::tempdir().unwrap(), name(&server.host(), "fn:v1"));
     docker_config(directory.path(), &server.host(), USER);
@@ -112,7 +112,7 @@ async fn private_credentials_go_before_the_default_ones() {
 }
 
 #[tokio::test]
-async fn a_token_is_used_until_it_expires() {
+async fn reuses_a_token_until_it_expires() {
     let tokens = TokenServer::start(HOUR).await;
     let server = DockerRegistry::start_with(Protection::Token(&tokens), None);
     let (directory, image) = (
@@ -136,8 +136,8 @@ async fn a_token_is_used_until_it_expires() {
 }
 
 #[tokio::test]
-async fn an_expired_token_is_replaced() {
-    // Tokens are given up before they expire: these at once.
+async fn replaces_an_expired_token() {
+    // Tokens are dropped before they expire: these at once.
     let tokens = TokenServer::start(Duration::ZERO).await;
     let server = Server::start({
         let realm = format!("Bearer realm=\"{}\",service=\"s\"", tokens.realm());
@@ -160,7 +160,7 @@ async fn an_expired_token_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_token_may_claim_to_live_for_ever() {
+async fn accepts_a_token_with_an_excessive_lifetime() {
     let tokens = Server::start(|_| {
         Reply::new(
             200,
@@ -182,7 +182,7 @@ async fn a_token_may_claim_to_live_for_ever() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_is_replaced_once() {
+async fn requests_only_one_token_if_it_is_refused() {
     let tokens = TokenServer::start(HOUR).await;
     let server = Server::start({
         let realm = format!("Bearer realm=\"{}\",service=\"s\"", tokens.realm());
@@ -200,7 +200,7 @@ async fn a_token_that_is_refused_is_replaced_once() {
 }
 
 #[tokio::test]
-async fn an_identity_token_is_exchanged() {
+async fn exchanges_an_identity_token() {
     let tokens = TokenServer::start(HOUR).await;
     let server = DockerRegistry::start_with(Protection::Token(&tokens), None);
     let (directory, image) = (
@@ -220,7 +220,7 @@ async fn an_identity_token_is_exchanged() {
 }
 
 #[tokio::test]
-async fn a_token_server_refuses_for_its_registry() {
+async fn reports_a_refusal_by_the_token_server() {
     let tokens = TokenServer::start(HOUR).await;
     let server = DockerRegistry::start_with(Protection::Token(&tokens), None);
     let image = name(&server.host(), "team/fn:v1");
@@ -233,7 +233,7 @@ async fn a_token_server_refuses_for_its_registry() {
 }
 
 #[tokio::test]
-async fn credentials_do_not_go_to_a_token_server_without_tls() {
+async fn sends_no_credentials_to_a_token_server_without_tls() {
     let server = Server::start(|_| {
         let realm = "Bearer realm=\"http://tokens.example.com/token\",service=\"s\"";
         Reply::new(401, "{}").with("WWW-Authenticate", realm)

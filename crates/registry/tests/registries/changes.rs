@@ -1,4 +1,4 @@
-//! What happens while the runner runs.
+//! Changes of tags and registries while the runner runs.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ fn impatient() -> Registry {
 }
 
 #[tokio::test]
-async fn a_moved_tag_is_noticed() {
+async fn detects_a_moved_tag() {
     let server = DockerRegistry::start();
     let (registry, tagged) = (impatient(), name(&server.host(), "fn:latest"));
     push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/old"])).await;
@@ -32,7 +32,7 @@ async fn a_moved_tag_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_tag_that_stays_costs_no_more_than_headers() {
+async fn checks_an_unchanged_tag_by_headers_only() {
     let docker = DockerRegistry::start();
     push_image(
         &registry(),
@@ -70,7 +70,7 @@ async fn a_tag_that_stays_costs_no_more_than_headers() {
 }
 
 #[tokio::test]
-async fn a_new_version_is_selected() {
+async fn selects_a_new_version() {
     let server = DockerRegistry::start();
     let (registry, tagged) = (impatient(), name(&server.host(), "fn"));
     let caret = constraint("^1");
@@ -86,7 +86,7 @@ async fn a_new_version_is_selected() {
 }
 
 #[tokio::test]
-async fn what_is_known_outlives_the_registry() {
+async fn keeps_known_images_while_the_registry_is_down() {
     let mut server = DockerRegistry::start();
     let (registry, tagged) = (impatient(), name(&server.host(), "fn:v1"));
     push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/old"])).await;
@@ -111,7 +111,7 @@ async fn what_is_known_outlives_the_registry() {
 }
 
 #[tokio::test]
-async fn a_tag_that_is_deleted_is_no_longer_known() {
+async fn drops_a_deleted_tag() {
     let docker = DockerRegistry::start();
     push_image(
         &registry(),
@@ -138,7 +138,7 @@ async fn a_tag_that_is_deleted_is_no_longer_known() {
 }
 
 #[tokio::test]
-async fn a_lookup_outlives_a_caller_that_cannot_wait() {
+async fn continues_a_lookup_after_the_callers_deadline() {
     let docker = DockerRegistry::start();
     push_image(
         &registry(),

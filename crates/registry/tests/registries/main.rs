@@ -14,7 +14,7 @@ use std::{fs, path::Path, time::Duration};
 use runner_core::{ImageReference, TagConstraint};
 use runner_registry::{Keychain, Options, Registry};
 
-/// Longer than anything here takes, however busy the machine.
+/// Longer than any test takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 fn options() -> Options {
@@ -37,7 +37,7 @@ fn constraint(text: &str) -> TagConstraint {
     TagConstraint::parse(text).unwrap()
 }
 
-/// A docker config with one user.
+/// Writes a docker config with one user.
 fn docker_config(directory: &Path, host: &str, (user, password): (&str, &str)) -> Keychain {
     let file = directory.join("config.json");
     let text =
@@ -48,7 +48,7 @@ fn docker_config(directory: &Path, host: &str, (user, password): (&str, &str)) -
     Keychain::file(file)
 }
 
-/// Asks again until the answer is as expected: background checks give no other sign.
+/// Repeats a lookup until the result is as expected: background checks are not visible otherwise.
 async fn eventually<T>(mut ask: impl AsyncFnMut() -> T, expected: impl Fn(&T) -> bool) -> T {
     let wait = async {
         loop {

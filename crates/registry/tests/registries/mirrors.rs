@@ -1,4 +1,4 @@
-//! Mirrors are asked first, and missed by nobody.
+//! Mirrors are tried first; the registry itself is the fallback.
 
 use runner_image::Flavour;
 use runner_registry::{Options, Registry};
@@ -16,7 +16,7 @@ fn mirrored(host: &str, mirror: &str) -> Registry {
 }
 
 #[tokio::test]
-async fn a_mirror_answers_for_a_registry() {
+async fn uses_a_mirror_instead_of_the_registry() {
     let mirror = DockerRegistry::start();
     let pushed = image("amd64", Flavour::Oci, &["/function"]);
     push_image(
@@ -42,7 +42,7 @@ async fn a_mirror_answers_for_a_registry() {
 }
 
 #[tokio::test]
-async fn the_registry_itself_answers_where_the_mirror_does_not() {
+async fn falls_back_to_the_registry_if_the_mirror_fails() {
     let server = DockerRegistry::start();
     let pushed = image("amd64", Flavour::Oci, &["/function"]);
     let tagged = name(&server.host(), "fn:v1");

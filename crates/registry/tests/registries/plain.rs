@@ -1,4 +1,4 @@
-//! A registry that is open to everybody.
+//! A registry without authentication.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{constraint, name, options, registry};
 #[case(Flavour::Oci)]
 #[case(Flavour::Docker)]
 #[tokio::test]
-async fn an_index_leads_to_the_image_of_the_platform(#[case] flavour: Flavour) {
+async fn selects_the_image_of_the_platform_from_an_index(#[case] flavour: Flavour) {
     let server = DockerRegistry::start();
     let (registry, image) = (registry(), name(&server.host(), "team/fn:v1"));
     let index = index(flavour);
@@ -68,7 +68,7 @@ async fn an_index_leads_to_the_image_of_the_platform(#[case] flavour: Flavour) {
 #[case(Flavour::Oci)]
 #[case(Flavour::Docker)]
 #[tokio::test]
-async fn a_single_image_needs_no_index(#[case] flavour: Flavour) {
+async fn inspects_an_image_without_an_index(#[case] flavour: Flavour) {
     let server = DockerRegistry::start();
     let (registry, tagged) = (registry(), name(&server.host(), "fn"));
     let pushed = image("amd64", flavour, &["/function"]);
@@ -96,7 +96,7 @@ async fn a_single_image_needs_no_index(#[case] flavour: Flavour) {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found() {
+async fn returns_not_found_for_an_unknown_image() {
     let server = DockerRegistry::start();
     let (registry, image) = (registry(), name(&server.host(), "fn:v1"));
     push(&registry, &image, &index(Flavour::Oci)).await;
@@ -115,7 +115,7 @@ async fn what_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
-async fn an_image_without_an_entrypoint_says_so() {
+async fn rejects_an_image_without_an_entrypoint() {
     let server = DockerRegistry::start();
     let (registry, tagged) = (registry(), name(&server.host(), "fn:v1"));
     let builder = Image::builder(Platform::linux("amd64")).config(Config::default());
@@ -129,7 +129,7 @@ async fn an_image_without_an_entrypoint_says_so() {
 }
 
 #[tokio::test]
-async fn a_constraint_selects_among_the_tags() {
+async fn selects_a_tag_by_constraint() {
     let server = DockerRegistry::start();
     let registry = registry();
     for tag in [
@@ -184,7 +184,7 @@ async fn a_constraint_selects_among_the_tags() {
 }
 
 #[tokio::test]
-async fn a_list_of_tags_may_have_pages() {
+async fn reads_all_pages_of_a_tag_list() {
     let docker = DockerRegistry::start();
     let pushed = image("amd64", Flavour::Oci, &["/function"]);
     push_image(&registry(), &name(&docker.host(), "fn:v1.2.0"), &pushed).await;
@@ -209,7 +209,7 @@ async fn a_list_of_tags_may_have_pages() {
 }
 
 #[tokio::test]
-async fn a_list_of_tags_does_not_go_on_at_another_host() {
+async fn rejects_a_tag_list_that_continues_on_another_host() {
     let server = Server::start(|_| {
         Reply::new(200, r#"{"tags":[]}"#).with(
             "Link",
@@ -226,7 +226,7 @@ async fn a_list_of_tags_does_not_go_on_at_another_host() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_first_requests_cause_one_fetch() {
+async fn fetches_once_for_a_hundred_concurrent_requests() {
     let docker = DockerRegistry::start();
     push(
         &registry(),

@@ -10,7 +10,7 @@ use runner_test_registry::{Certificates, DockerRegistry, Protection, index, push
 use super::{eventually, name, options, registry};
 
 #[tokio::test]
-async fn a_private_ca_is_trusted_when_given() {
+async fn trusts_a_configured_private_ca() {
     let certificates = Certificates::new();
     let server = DockerRegistry::start_with(Protection::None, Some(&certificates));
     let directory = tempfile::tempdir().unwrap();
@@ -23,7 +23,7 @@ async fn a_private_ca_is_trusted_when_given() {
 }
 
 #[tokio::test]
-async fn an_unknown_ca_is_refused_even_on_loopback() {
+async fn rejects_an_unknown_ca_even_on_loopback() {
     let server = DockerRegistry::start_with(Protection::None, Some(&Certificates::new()));
     let error = registry()
         .inspect(&name(&server.host(), "fn:v1"), None, None)
@@ -37,7 +37,7 @@ async fn an_unknown_ca_is_refused_even_on_loopback() {
 }
 
 #[tokio::test]
-async fn an_unusable_ca_leaves_the_system_roots() {
+async fn continues_without_an_unusable_ca() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("ca.pem"), "garbage").unwrap();
     let ca = Some(directory.path().to_owned());
@@ -49,7 +49,7 @@ async fn an_unusable_ca_leaves_the_system_roots() {
 }
 
 #[tokio::test]
-async fn a_ca_that_appears_later_is_used() {
+async fn uses_a_ca_that_appears_later() {
     let certificates = Certificates::new();
     let server = DockerRegistry::start_with(Protection::None, Some(&certificates));
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Servers that are slow, broken, hostile or simply busy.
+//! Servers that are slow, broken, hostile or busy.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -12,7 +12,7 @@ use runner_test_registry::{DockerRegistry, Reply, Server, image, push_image};
 
 use super::{LIMIT, docker_config, name, options, registry};
 
-/// One request gets little time, so that several attempts fit into a test.
+/// Creates a client with a short request timeout, so that several attempts fit into a test.
 fn hurried() -> Registry {
     let request_timeout = Duration::from_millis(100);
     Registry::new(Options {
@@ -29,7 +29,7 @@ async fn error_of(registry: &Registry, server: &Server) -> EvaluationError {
 }
 
 #[tokio::test]
-async fn a_silent_registry_is_given_up() {
+async fn times_out_on_a_silent_registry() {
     let server = Server::start(|_| Reply::Silent).await;
     let error = error_of(&hurried(), &server).await;
     assert_eq!(error.reason(), Reason::RegistryUnreachable);
@@ -37,7 +37,7 @@ async fn a_silent_registry_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_callers_deadline_counts() {
+async fn honours_the_callers_deadline() {
     let server = Server::start(|_| Reply::Silent).await;
     let deadline = Instant::now() + Duration::from_millis(50);
     let image = name(&server.host(), "fn:v1");
@@ -49,7 +49,7 @@ async fn a_callers_deadline_counts() {
 }
 
 #[tokio::test]
-async fn a_truncated_answer_is_not_believed() {
+async fn retries_after_a_truncated_response() {
     let server = Server::start(|_| Reply::Truncated("{\"config\":".into())).await;
     let error = error_of(&registry(), &server).await;
     assert_eq!(error.reason(), Reason::RegistryUnreachable, "{error}");
@@ -57,7 +57,7 @@ async fn a_truncated_answer_is_not_believed() {
 }
 
 #[tokio::test]
-async fn giant_manifests_are_not_read() {
+async fn rejects_a_manifest_over_the_size_limit() {
     let endless = Server::start(|_| Reply::Endless).await;
     let announced = Server::start(|_| Reply::new(200, vec![b' '; (4 << 20) + 1])).await;
     for server in [endless, announced] {
@@ -78,7 +78,7 @@ async fn giant_manifests_are_not_read() {
 }
 
 #[tokio::test]
-async fn a_wrong_digest_is_not_believed() {
+async fn rejects_a_manifest_with_a_wrong_digest() {
     let other = format!("sha256:{}", "0".repeat(64));
     let announced = other.clone();
     let server = Server::start(move |_| {
@@ -100,7 +100,7 @@ async fn a_wrong_digest_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_config_with_a_wrong_digest_is_not_believed() {
+async fn rejects_a_config_with_a_wrong_digest() {
     let docker = DockerRegistry::start();
     let pushed = image("amd64", Flavour::Oci, &["/function"]);
     push_image(&registry(), &name(&docker.host(), "fn:v1"), &pushed).await;
@@ -121,7 +121,7 @@ async fn a_config_with_a_wrong_digest_is_not_believed() {
 }
 
 #[tokio::test]
-async fn blobs_may_be_elsewhere_but_credentials_stay_here() {
+async fn follows_redirects_of_blobs_without_credentials() {
     let docker = DockerRegistry::start();
     let pushed = image("amd64", Flavour::Oci, &["/function"]);
     push_image(&registry(), &name(&docker.host(), "fn:v1"), &pushed).await;
@@ -156,7 +156,7 @@ async fn blobs_may_be_elsewhere_but_credentials_stay_here() {
 }
 
 #[tokio::test]
-async fn a_redirect_does_not_lead_out_of_tls() {
+async fn rejects_a_redirect_to_a_host_without_tls() {
     let server =
         Server::start(|_| Reply::new(307, "").with("Location", "http://blobs.example.com/x")).await;
     let error = error_of(&registry(), &server).await;
@@ -167,7 +167,7 @@ async fn a_redirect_does_not_lead_out_of_tls() {
 }
 
 #[tokio::test]
-async fn a_circle_of_redirects_ends() {
+async fn stops_at_a_redirect_loop() {
     let server =
         Server::start(|_| Reply::new(307, "").with("Location", "/v2/fn/manifests/v1")).await;
     let error = error_of(&registry(), &server).await;
@@ -175,7 +175,7 @@ async fn a_circle_of_redirects_ends() {
 }
 
 #[tokio::test]
-async fn a_busy_registry_is_asked_again() {
+async fn retries_a_busy_registry() {
     let docker = DockerRegistry::start();
     let pushed = image("amd64", Flavour::Oci, &["/function"]);
     push_image(&registry(), &name(&docker.host(), "fn:v1"), &pushed).await;
@@ -193,7 +193,7 @@ async fn a_busy_registry_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_registry_that_wants_rest_gets_it() {
+async fn honours_a_long_retry_after() {
     let server = Server::start(|_| {
         let body = r#"{"errors":[{"code":"TOOMANYREQUESTS","message":"slow down"}]}"#;
         Reply::new(429, body).with("Retry-After", "3600")
@@ -217,7 +217,7 @@ async fn a_registry_that_wants_rest_gets_it() {
 }
 
 #[tokio::test]
-async fn what_is_no_manifest_is_no_image() {
+async fn rejects_a_body_that_is_not_a_manifest() {
     let server = Server::start(|_| Reply::new(200, "<html>welcome</html>")).await;
     let error = error_of(&registry(), &server).await;
     assert_eq!(error.reason(), Reason::BadImage);

@@ -1,4 +1,4 @@
-//! The scalars a result is made of.
+//! The scalar parts of a result.
 
 use crate::result::{Field, File, FunctionResult, ResourceRef, Severity};
 
@@ -21,8 +21,10 @@ pub(super) enum Part {
 // === impl Part ===
 
 impl Part {
-    /// Puts `text` where it belongs. Of two, the last stays, but what was `merged` in by a merge
-    /// key gives way to what is already there.
+    /// Stores `text` in the matching field of `result`.
+    ///
+    /// The last of several values is kept, but a value from a merge key (`merged`) does not
+    /// replace an existing one.
     pub(super) fn fill(self, result: &mut FunctionResult, text: String, merged: bool) {
         let target = match self {
             Self::Message => &mut result.message,

@@ -1,47 +1,47 @@
-//! Where in a list the collector is, and what a key means there.
+//! The positions in a list that the collector enters, and the meaning of keys at each position.
 
 use super::part::Part;
 use crate::step::Step;
 
-/// A collection the collector enters.
+/// A collection that the collector enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The list itself.
+    /// The ResourceList.
     Root,
     /// The sequence of results.
     Results,
-    /// The first form results had: a mapping with a name and the sequence under `items`.
+    /// The original form of results: a mapping with a name and the sequence under `items`.
     WrappedResults,
-    /// One result.
+    /// A single result.
     Result,
-    /// Names a resource.
+    /// The `resourceRef` of a result.
     ResourceRef,
-    /// Holds a resource's name in the first form results had.
+    /// The `metadata` of a `resourceRef`, which holds the name in the original form of results.
     Metadata,
-    /// Names a field.
+    /// The `field` of a result.
     Field,
-    /// Names a file.
+    /// The `file` of a result.
     File,
-    /// Free words about a result.
+    /// The `tags` of a result.
     Tags,
 }
 
-/// What the value after a key is good for.
+/// The purpose of the value that follows a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Slot {
     Envelope(Key),
-    /// A sequence to enter.
+    /// A sequence that the collector enters.
     Sequence(Place),
-    /// A mapping to enter.
+    /// A mapping that the collector enters.
     Mapping(Place),
-    /// A scalar to put into the result at hand.
+    /// A scalar part of the current result.
     Part(Part),
-    /// Mappings whose entries count as the surrounding mapping's own.
+    /// Mappings whose entries are merged into the surrounding mapping.
     Merge,
     Ignored,
 }
 
-/// A key of the list that the scan reads.
+/// A key of the envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     ApiVersion,
@@ -66,7 +66,7 @@ impl Place {
 impl Slot {
     pub(super) fn of(place: Place, key: &str) -> Self {
         match (place, key) {
-            // Tags are the function's own words: any of them may be one of ours.
+            // Tag names are free: any key of the other places may be a tag.
             (Place::Tags, _) => Self::Part(Part::Tag(key.to_owned())),
             (_, "<<") => Self::Merge,
 

@@ -1,10 +1,10 @@
-//! JSON strings: where they end and what they say.
+//! Finds the end of JSON strings and decodes them.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
 
-/// The index after the closing quote of the string whose opening quote is at `start`.
+/// Returns the index after the closing quote of the string whose opening quote is at `start`.
 pub(super) fn end(list: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
@@ -16,10 +16,10 @@ pub(super) fn end(list: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// What stands between the quotes, or nothing if it is not as JSON has it.
+/// Decodes the text between the quotes; returns `None` if it is not valid JSON.
 pub(super) fn decode(inner: &[u8]) -> Option<Cow<'_, str>> {
     let text = std::str::from_utf8(inner).ok()?;
-    // YAML folds line breaks inside quotes, JSON has none there.
+    // YAML folds line breaks inside quotes; JSON does not allow them.
     if inner.iter().any(|byte| *byte < b' ') {
         return None;
     }
@@ -38,7 +38,7 @@ pub(super) fn decode(inner: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(decoded))
 }
 
-/// The character that what follows a backslash stands for, and the text after it.
+/// Decodes the escape sequence after a backslash; returns the character and the remaining text.
 fn unescape(escape: &str) -> Option<(char, &str)> {
     let mut characters = escape.chars();
     let character = match characters.next()? {
@@ -62,14 +62,14 @@ fn utf16(digits: &str) -> Option<(char, &str)> {
     {
         return Some((character, after_pair));
     }
-    // Half a pair says nothing: it is replaced, as the encoders of the field do.
+    // Half a surrogate pair is replaced, as the usual encoders do.
     let character = char::from_u32(u32::from(first)).unwrap_or(char::REPLACEMENT_CHARACTER);
     Some((character, after))
 }
 
 fn unit(digits: &str) -> Option<(u16, &str)> {
     let (digits, after) = digits.split_at_checked(4)?;
-    // The standard parser would take a sign too.
+    // The standard parser would also accept a sign.
     let are_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let unit = u16::from_str_radix(digits, 16).ok().filter(|_| are_hex)?;
     Some((unit, after))

@@ -1,4 +1,4 @@
-//! Lists made to hurt.
+//! Tests of the limits, with malicious lists.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn steps(list: &str) -> (usize, Result<(), ScanError>) {
 }
 
 #[test]
-fn aliases_that_make_no_difference_are_not_followed() {
+fn does_not_expand_ignored_aliases() {
     let mut list = format!("{HEAD}items:\n- &a0 {{message: boom}}\n");
     for level in 1..40 {
         let below = format!("*a{}, ", level - 1).repeat(9);
@@ -29,7 +29,7 @@ fn aliases_that_make_no_difference_are_not_followed() {
 }
 
 #[test]
-fn a_bomb_of_aliases_stops_within_its_allowance() {
+fn stops_an_alias_bomb_within_the_allowance() {
     let mut list = format!("{HEAD}items:\n- &a0 {{message: boom}}\n");
     for level in 1..40 {
         let below = format!("*a{}, ", level - 1).repeat(9);
@@ -42,7 +42,7 @@ fn a_bomb_of_aliases_stops_within_its_allowance() {
 }
 
 #[test]
-fn a_large_result_repeated_by_alias_is_refused() {
+fn rejects_a_large_result_repeated_by_alias() {
     let message = "x".repeat(1 << 20);
     let repeats = "- *r\n".repeat(100_000);
     let list = format!("{HEAD}results:\n- &r {{message: {message}}}\n{repeats}");
@@ -52,7 +52,7 @@ fn a_large_result_repeated_by_alias_is_refused() {
 }
 
 #[test]
-fn a_long_chain_of_aliases_is_followed_without_recursion() {
+fn follows_a_long_chain_of_aliases_without_recursion() {
     let mut list = format!("{HEAD}items:\n- &a0 {{message: hi}}\n");
     for level in 1..50_000 {
         list.push_str(&format!("- &a{level} {{<<: *a{}}}\n", level - 1));
@@ -62,7 +62,7 @@ fn a_long_chain_of_aliases_is_followed_without_recursion() {
 }
 
 #[test]
-fn merge_keys_in_json_do_not_recurse_without_end() {
+fn limits_the_recursion_of_merge_keys_in_json() {
     let deep = format!("{}1{}", "{\"<<\":".repeat(100_000), "}".repeat(100_000));
     let list = format!(
         "{{\"kind\":\"ResourceList\",\"apiVersion\":\"config.kubernetes.io/v1\",\"results\":[{deep}]}}"
@@ -71,7 +71,7 @@ fn merge_keys_in_json_do_not_recurse_without_end() {
 }
 
 #[test]
-fn anchored_content_beyond_the_tape_is_refused_only_when_used() {
+fn rejects_too_much_anchored_content_only_if_used() {
     let many = "  - a\n".repeat(1 << 19);
     let list = format!("{HEAD}items: &all\n{many}");
     assert!(scan_whole(list.as_bytes()).is_ok());
@@ -85,7 +85,7 @@ fn anchored_content_beyond_the_tape_is_refused_only_when_used() {
 }
 
 #[test]
-fn more_results_than_anyone_reads_are_refused() {
+fn rejects_too_many_results() {
     let block = format!("{HEAD}results:\n{}", "- a\n".repeat(1 << 18));
     let json = format!("{{\"results\":[{}1]}}", "1,".repeat(1 << 18));
     for list in [block, json] {
@@ -127,9 +127,9 @@ fn more_results_than_anyone_reads_are_refused() {
 #[case::braces("", "{", "")]
 #[case::json("{\"a\":", "[", "]")]
 #[case::backslashes("{\"a\":\"", "\\", "")]
-fn nothing_takes_more_than_linear_time(#[case] head: &str, #[case] unit: &str, #[case] tail: &str) {
-    // Just inside the limit on flow collections, so that all of it is parsed. Linear time is about a
-    // second without optimisation; work that grew with the square would be 10^10 steps.
+fn scans_in_linear_time(#[case] head: &str, #[case] unit: &str, #[case] tail: &str) {
+    // Just below the limit on flow collections, so that all of it is parsed. Linear time is about
+    // 1 s without optimization; quadratic work would be 10^10 steps.
     let times = (1 << 17) - 1;
     let list = format!("{head}{}{}", unit.repeat(times), tail.repeat(times));
     for read in [scan, scan_whole] {
@@ -141,7 +141,7 @@ fn nothing_takes_more_than_linear_time(#[case] head: &str, #[case] unit: &str, #
 }
 
 #[test]
-fn items_however_deep_do_not_matter_to_a_json_list() {
+fn accepts_deeply_nested_items_in_json() {
     let deep = format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20));
     let list = format!(
         "{{\"kind\":\"ResourceList\",\"items\":{deep},\"apiVersion\":\"config.kubernetes.io/v1\"}}"
@@ -150,7 +150,7 @@ fn items_however_deep_do_not_matter_to_a_json_list() {
 }
 
 #[test]
-fn steps_grow_with_the_list_and_no_faster() {
+fn takes_steps_in_proportion_to_the_list() {
     let item = "- &a {b: [c, *a], d: e}\n- [*a, *a]\n";
     let list = |count: usize| {
         format!(

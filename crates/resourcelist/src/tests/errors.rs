@@ -1,4 +1,4 @@
-//! What is no ResourceList, and how that is said.
+//! Tests of the errors for inputs that are not a ResourceList.
 
 use rstest::rstest;
 
@@ -58,7 +58,7 @@ use crate::scan;
     "kind: ResourceList\nresults: \"open\n",
     "line 2: while scanning a quoted scalar, found unexpected end of stream"
 )]
-fn says_what_and_where(#[case] list: &str, #[case] error: &str) {
+fn reports_the_error_and_its_line(#[case] list: &str, #[case] error: &str) {
     assert_eq!(scan_both(list).unwrap_err().to_string(), error);
 }
 
@@ -66,12 +66,12 @@ fn says_what_and_where(#[case] list: &str, #[case] error: &str) {
 #[case(b"a: b\nkind: \xff\n", "line 2: not text: no UTF-8")]
 #[case(b"\"a\": b\n\nc: d\0\n", "line 3: not text: a NUL byte")]
 #[case(b"\x7fELF\x02\x01\x01\0\0", "line 1: not text: a NUL byte")]
-fn bytes_that_are_no_text_are_said_to_be_none(#[case] list: &[u8], #[case] error: &str) {
+fn rejects_bytes_that_are_not_text(#[case] list: &[u8], #[case] error: &str) {
     assert_eq!(scan(list).unwrap_err().to_string(), error);
 }
 
 #[test]
-fn a_long_wrong_value_is_shortened() {
+fn shortens_a_long_invalid_value() {
     let list = format!("kind: {}\n", "x".repeat(1 << 20));
     assert!(scan_both(&list).unwrap_err().to_string().len() < 200);
 }

@@ -1,10 +1,10 @@
-//! Lists out of thin air: any content, written in any ordinary layout.
+//! Generators of lists with arbitrary content in arbitrary ordinary layouts.
 
 use proptest::prelude::*;
 
 use crate::{Envelope, Field, FunctionResult, ResourceRef, Severity};
 
-/// Anything an item may hold.
+/// Arbitrary content of an item.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     Text(String),
@@ -12,21 +12,21 @@ pub(super) enum Value {
     Seq(Vec<Value>),
 }
 
-/// A list to write down: top-level keys in order.
+/// A generated list: the expected envelope and the top-level keys in order.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     pub(super) envelope: Envelope,
     keys: Vec<(String, Value)>,
 }
 
-/// Choices of the writer that must make no difference.
+/// Layout choices that must not affect the result.
 #[derive(Debug, Clone)]
 pub(super) struct Layout {
     indented_sequences: bool,
     carriage_returns: bool,
     comments: bool,
     marker: bool,
-    /// Turns over to pick a style for each scalar.
+    /// Scalar styles, used in rotation.
     styles: Vec<u8>,
 }
 
@@ -241,7 +241,7 @@ struct Writer<'a> {
 // === impl Writer ===
 
 impl Writer<'_> {
-    /// Writes what follows a key's colon, or a sequence's dash, at `indent`.
+    /// Writes the text after a key's colon or a sequence's dash at `indent`.
     fn value(&mut self, value: &Value, indent: usize) {
         match value {
             Value::Text(text) => self.scalar(text, indent),
@@ -257,7 +257,7 @@ impl Writer<'_> {
                 for entry in entries {
                     self.out.push_str(&" ".repeat(indent));
                     self.out.push('-');
-                    // Inside an entry, even sequences must go further in.
+                    // Inside an entry, even sequences must be indented further.
                     self.value(entry, indent + 2);
                 }
             }
@@ -298,13 +298,13 @@ impl Writer<'_> {
             2 if is_literal => {
                 self.out.push_str(" |-\n");
                 for line in text.split('\n') {
-                    // An empty line may stand without its indent.
+                    // An empty line may be written without indentation.
                     let inner = if line.is_empty() { "" } else { &inner };
                     self.out.push_str(&format!("{inner}{line}\n"));
                 }
             }
-            // A quoted scalar may start on the next line and go on after an escaped line break,
-            // though not with a space.
+            // A quoted scalar may start on the next line and may continue after an escaped line
+            // break, but not with a space.
             3 if !text.contains("a ") => {
                 let broken = quoted(text).replace("a", &format!("a\\\n{inner}"));
                 self.out.push_str(&format!("\n{inner}{broken}\n"));

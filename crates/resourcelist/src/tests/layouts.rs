@@ -1,10 +1,10 @@
-//! Lists that say the same in many layouts.
+//! Tests of lists with the same content in many layouts.
 
 use rstest::rstest;
 
 use super::{is_skimmed, messages, scan_both};
 
-/// Layouts that are stepped through without parsing the items.
+/// Layouts that the fast path scans without parsing the items.
 #[rstest]
 #[case::plain(
     "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\nresults:\n- message: hi\n"
@@ -52,12 +52,12 @@ use super::{is_skimmed, messages, scan_both};
 #[case::pretty_json(
     "\n{\n\t\"apiVersion\": \"config.kubernetes.io/v1\",\n\t\"kind\": \"ResourceList\",\n\t\"items\": [],\n\t\"results\": [ { \"message\": \"hi\" } ]\n}\n"
 )]
-fn skimmed(#[case] list: &str) {
+fn scans_without_parsing_the_items(#[case] list: &str) {
     assert!(is_skimmed(list), "not stepped through: {list}");
     assert_eq!(messages(&scan_both(list).unwrap()), ["hi"]);
 }
 
-/// Layouts that only a whole reading understands.
+/// Layouts that need the whole list to be parsed.
 #[rstest]
 #[case::flow("{kind: ResourceList, apiVersion: config.kubernetes.io/v1, results: [{message: hi}]}")]
 #[case::json_with_a_comment(
@@ -111,7 +111,7 @@ fn skimmed(#[case] list: &str) {
 #[case::empty_documents_around(
     "---\n---\nkind: ResourceList\napiVersion: config.kubernetes.io/v1\nresults:\n- message: hi\n---\n"
 )]
-fn read_whole(#[case] list: &str) {
+fn falls_back_to_parsing_the_whole_list(#[case] list: &str) {
     assert!(!is_skimmed(list), "stepped through: {list}");
     assert_eq!(messages(&scan_both(list).unwrap()), ["hi"]);
 }
@@ -119,13 +119,13 @@ fn read_whole(#[case] list: &str) {
 #[rstest]
 #[case("config.kubernetes.io/v1")]
 #[case("config.kubernetes.io/v1alpha1")]
-fn both_versions_are_known(#[case] version: &str) {
+fn accepts_both_api_versions(#[case] version: &str) {
     let list = format!("apiVersion: {version}\nkind: ResourceList\n");
     assert_eq!(scan_both(&list).unwrap().api_version, version);
 }
 
 #[test]
-fn a_byte_order_mark_is_no_content() {
+fn ignores_a_byte_order_mark() {
     for list in [
         "{\"kind\":\"ResourceList\",\"apiVersion\":\"config.kubernetes.io/v1\"}",
         "kind: ResourceList\napiVersion: config.kubernetes.io/v1\n",

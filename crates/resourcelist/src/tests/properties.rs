@@ -1,4 +1,4 @@
-//! What holds for every list.
+//! Properties that hold for every list.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::generate::{layout, list};
 use super::{is_skimmed, scan_both};
 use crate::{scan, scan_whole};
 
-/// Pieces that YAML gives a meaning, to be put together without any.
+/// Generates a random concatenation of pieces with a meaning in YAML.
 fn soup() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "kind: ResourceList\n",
@@ -66,7 +66,7 @@ fn soup() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn accepts_any_bytes_without_panicking(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Ok(envelope) = scan_whole(&bytes) {
             prop_assert_eq!(scan(&bytes), Ok(envelope));
         }
@@ -74,14 +74,14 @@ proptest! {
     }
 
     #[test]
-    fn any_soup_of_yaml_is_answered_alike_both_ways(soup in soup()) {
+    fn gives_the_same_answer_as_scan_whole_for_random_yaml(soup in soup()) {
         let _ = scan_both(&soup);
         let headed = format!("kind: ResourceList\napiVersion: config.kubernetes.io/v1\n{soup}");
         let _ = scan_both(&headed);
     }
 
     #[test]
-    fn the_envelope_of_a_block_list_is_found_whatever_it_holds(list in list(), layout in layout()) {
+    fn finds_the_envelope_of_any_block_list(list in list(), layout in layout()) {
         let text = list.yaml(&layout);
         prop_assert!(is_skimmed(&text), "not stepped through:\n{}", text);
         prop_assert_eq!(scan(text.as_bytes()), Ok(list.envelope.clone()), "{}", text);
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn the_envelope_of_a_json_list_is_found_whatever_it_holds(list in list()) {
+    fn finds_the_envelope_of_any_json_list(list in list()) {
         let text = list.json();
         prop_assert!(is_skimmed(&text), "not stepped through:\n{}", text);
         prop_assert_eq!(scan(text.as_bytes()), Ok(list.envelope.clone()), "{}", text);

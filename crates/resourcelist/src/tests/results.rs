@@ -1,4 +1,4 @@
-//! Results as functions write them, in order and out of it.
+//! Tests of well-formed and malformed results.
 
 use rstest::rstest;
 
@@ -15,7 +15,7 @@ fn result(results: &str) -> FunctionResult {
 }
 
 #[test]
-fn every_field_of_a_result_is_read() {
+fn reads_every_field_of_a_result() {
     let said = result(
         "results:
 - message: replicas missing
@@ -62,7 +62,7 @@ fn every_field_of_a_result_is_read() {
 }
 
 #[test]
-fn the_first_form_of_results_is_read_too() {
+fn reads_the_original_form_of_results() {
     let said = envelope(
         "results:
   name: check
@@ -88,7 +88,7 @@ fn the_first_form_of_results_is_read_too() {
 #[case("results: [{message: first, message: hi}]\n", &["hi"])]
 #[case("results: [{message: hi, file: {index: many}, resourceRef: {name: [a]}}]\n", &["hi"])]
 #[case("results: [{message: hi, ? [message] : no, ? {message: no} : no, ~: no}]\n", &["hi"])]
-fn an_odd_result_is_no_failure(#[case] results: &str, #[case] said: &[&str]) {
+fn tolerates_malformed_results(#[case] results: &str, #[case] said: &[&str]) {
     assert_eq!(messages(&envelope(results)), said);
 }
 
@@ -113,7 +113,7 @@ fn an_odd_result_is_no_failure(#[case] results: &str, #[case] said: &[&str]) {
     "results:\n- {message: hi, <<: [{message: no}, {severity: error}]}\n",
     "[error]: hi"
 )]
-fn aliases_and_merge_keys_are_followed(#[case] results: &str, #[case] text: &str) {
+fn follows_aliases_and_merge_keys(#[case] results: &str, #[case] text: &str) {
     assert_eq!(envelope(results).results_text(), text);
 }
 
@@ -122,7 +122,7 @@ fn aliases_and_merge_keys_are_followed(#[case] results: &str, #[case] text: &str
 #[case(r"\ud83d\ude00", "😀")]
 #[case(r"\ud83d \ud83d\u0041 \ude00", "\u{fffd} \u{fffd}A \u{fffd}")]
 #[case(r"\t\b\f\r.", "\t\u{8}\u{c}\r.")]
-fn json_strings_mean_what_json_says(#[case] written: &str, #[case] message: &str) {
+fn decodes_json_strings(#[case] written: &str, #[case] message: &str) {
     let list = format!(
         r#"{{"kind":"ResourceList","apiVersion":"config.kubernetes.io/v1","results":[{{"message":"{written}"}}]}}"#
     );

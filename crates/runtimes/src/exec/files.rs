@@ -1,4 +1,4 @@
-//! Which files a caller may have run: `exec_path` is the caller's word, not the operator's.
+//! Decides which files callers may run: `exec_path` comes from the caller, not the operator.
 
 use std::{
     fs, io,
@@ -7,36 +7,35 @@ use std::{
 
 use runner_config::Table;
 
-/// The functions directory of the images of Porch. Callers name files below it whatever
-/// `--functions` says.
+/// Functions directory in Porch's images; callers name files below it regardless of `--functions`.
 const CALLERS_DIRECTORY: &str = "/home/nonroot/functions";
 
-/// Says which files a caller may have run.
+/// The rules for files that callers may run.
 #[derive(Clone, Debug)]
 pub struct Files {
     directory: PathBuf,
     any_absolute: bool,
 }
 
-/// A file that a caller may have run.
+/// A file that a caller may run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Allowed {
-    /// The file without symbolic links, if it exists.
+    /// Path to run, without symbolic links unless the configuration names the file.
     pub(super) path: PathBuf,
     /// The path as the caller named it, without `.` and `..`.
     pub(super) asked: PathBuf,
-    /// Whether processes of it may be started before their input arrives.
+    /// Whether standbys of the file may be started.
     pub(super) standby: bool,
 }
 
 // === impl Files ===
 
 impl Files {
-    /// Allows the files below the functions directory, and every absolute path if `any_absolute`
-    /// is set.
+    /// Returns rules that allow the files below the functions directory, and every absolute path if
+    /// `any_absolute` is set.
     ///
     /// # Errors
-    /// When the directory is relative and the current directory is not known.
+    /// Fails if the directory is relative and the current directory is not known.
     pub fn new(functions_dir: &Path, any_absolute: bool) -> io::Result<Self> {
         Ok(Self {
             directory: clean(functions_dir)?,
@@ -44,10 +43,10 @@ impl Files {
         })
     }
 
-    /// Returns the file at a path, or none if a caller may not have it run.
+    /// Returns the file at a path, or none if callers may not run it.
     ///
-    /// Allowed are files below the functions directory, also after symbolic links are followed,
-    /// and files that the configuration names. A file need not exist.
+    /// Callers may run files that the configuration names, and files that are below the functions
+    /// directory before and after symbolic links are resolved. A file need not exist.
     pub(super) fn allowed(&self, exec_path: &str, table: &Table) -> Option<Allowed> {
         let asked = clean(Path::new(exec_path)).ok()?;
         let path = match asked.strip_prefix(CALLERS_DIRECTORY) {
@@ -73,7 +72,8 @@ impl Files {
         })
     }
 
-    /// Whether a path is below the directory by its name and by where it leads.
+    /// Returns whether a path is below the directory, both by its name and after symbolic links are
+    /// resolved.
     fn holds(&self, path: &Path, real: &Path) -> bool {
         let is_below =
             |path: &Path, directory: &Path| path != directory && path.starts_with(directory);
@@ -81,8 +81,7 @@ impl Files {
     }
 }
 
-/// The path without symbolic links; of a file that does not exist, with those of its directory
-/// resolved.
+/// Resolves symbolic links; in the path of a file that does not exist, those of its directory.
 fn real(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
@@ -93,7 +92,7 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-/// An absolute path without `.` and `..`, by its text alone.
+/// Returns an absolute path without `.` and `..`, by its text alone.
 fn clean(path: &Path) -> io::Result<PathBuf> {
     let mut cleaned = PathBuf::new();
     for part in std::path::absolute(path)?.components() {
@@ -117,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory with functions, a file beside it, and links from one to the other.
+    /// Returns a directory with functions, a file beside it, and links from one to the other.
     fn tree() -> TempDir {
         let tree = tempfile::tempdir().unwrap();
         let at = |name: &str| tree.path().join(name);

@@ -1,4 +1,6 @@
-//! What a function's end means. The wordings are old and reach package authors: they are kept.
+//! Interprets how a function ended.
+//!
+//! The error texts are old and reach package authors, so they must not change.
 
 use runner_core::{EvaluationError, Reason};
 use runner_process::{Completed, Exit, excerpt};
@@ -6,17 +8,17 @@ use runner_resourcelist::{Envelope, ScanError, scan};
 
 use super::EXCERPT;
 
-/// Whose words a failure is told in.
+/// The error texts in which failures are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wording {
-    /// The exec runtime's.
+    /// The texts of the exec runtime.
     #[cfg(feature = "exec")]
     Exec,
-    /// The wrapper's, inside a pod.
+    /// The texts of the wrapper inside a pod.
     Wrapper,
 }
 
-/// Ok if the function succeeded and printed a resource list.
+/// Checks that the function succeeded and printed a resource list.
 pub(super) fn of(
     wording: Wording,
     image: &str,
@@ -55,7 +57,7 @@ pub(super) fn of(
                 Exit::Signal(signal) => error.with("signal", signal.to_string()),
             };
             Err(match (wording, envelope) {
-                // The message holds those alone that standard error does not have.
+                // The message contains only the results that are missing in standard error.
                 #[cfg(feature = "exec")]
                 (Wording::Exec, Ok(envelope)) if !envelope.results.is_empty() => error.with(
                     "results",
@@ -67,8 +69,10 @@ pub(super) fn of(
     }
 }
 
-/// The exec runtime's words. Those results that standard error does not have are appended: package
-/// authors see nothing else of them.
+/// Returns the error text of the exec runtime.
+///
+/// Results that are missing in standard error are appended: package authors would not see them
+/// otherwise.
 #[cfg(feature = "exec")]
 fn executed(image: &str, exit: Exit, stderr: &str, envelope: Option<&Envelope>) -> String {
     let failed = format!("Failed to execute function {image:?}: {exit} ({stderr})");
@@ -82,8 +86,8 @@ fn executed(image: &str, exit: Exit, stderr: &str, envelope: Option<&Envelope>) 
     }
 }
 
-/// Standard error in one line: line ends become ` | `, those at both ends are left out, and other
-/// white space is kept.
+/// Returns standard error in one line: line ends become ` | `, those at both ends are removed, and
+/// other white space is kept.
 fn flatten(stderr: &str) -> String {
     let mut flat = String::with_capacity(stderr.len());
     let mut characters = stderr.trim_matches(['\r', '\n']).chars().peekable();
@@ -204,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_have_no_place_in_the_words_are_facts() {
+    fn adds_the_results_to_the_error_metadata() {
         let completed = Completed {
             stdout: Bytes::from(RESULTS),
             stderr: Bytes::new(),

@@ -1,4 +1,4 @@
-//! The call home: wrappers tell that they listen, long before Kubernetes does.
+//! Receives announcements of wrappers, which arrive long before Kubernetes reports pods as ready.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -18,35 +18,35 @@ use tonic::{Request, Response, Status};
 use super::message::Message;
 
 const TOKEN_BYTES: usize = 16;
-/// An announcement has three short fields.
+/// Size limit of an announcement in bytes (4 KiB); it has three short fields.
 const MESSAGE_LIMIT: usize = 4 << 10;
 
-/// Where wrappers announce themselves.
+/// The listener for announcements of wrappers.
 pub struct Announcing {
-    /// The port, held.
+    /// The bound listener.
     pub listener: TcpListener,
-    /// What pods are told to call, `host:port`.
+    /// Address (host:port) that wrappers announce themselves to.
     pub address: String,
 }
 
 /// The one-time token of one attempt to start a pod.
 pub(super) struct Token {
     secret: String,
-    /// The pod it was given to, once the API server has named it.
+    /// Uid of the pod that has the token, once the API server has returned it.
     pub(super) pod: Option<Uid>,
-    /// An announcement that came before the API server's answer.
+    /// Address from an announcement that arrived before the API server's answer.
     pub(super) early: Option<IpAddr>,
     used: bool,
 }
 
-/// What an announcement is worth.
+/// The result of checking an announcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// The pod was waited for.
+    /// The token is valid and the pod was awaited.
     Accepted,
-    /// It is true, but the pod was found before: the watch may win the race.
+    /// The token is valid, but the pod was found before: the watch may win the race.
     Late,
-    /// It is nobody's, or was made before.
+    /// The token is unknown or was used before.
     Refused,
 }
 
@@ -54,7 +54,7 @@ struct Door {
     messages: mpsc::UnboundedSender<Message>,
 }
 
-/// Serves announcements, and nothing else, until the driver is gone.
+/// Serves announcements, and nothing else, until the driver has ended.
 pub(super) async fn serve(listener: TcpListener, messages: mpsc::UnboundedSender<Message>) {
     let gone = messages.clone();
     let door = AnnouncementsServer::new(Door { messages }).max_decoding_message_size(MESSAGE_LIMIT);
@@ -71,7 +71,7 @@ pub(super) async fn serve(listener: TcpListener, messages: mpsc::UnboundedSender
 // === impl Token ===
 
 impl Token {
-    /// None where the system has no randomness to give.
+    /// Returns a random token, or none if the system provides no randomness.
     pub(super) fn new() -> Option<Self> {
         let mut bytes = [0; TOKEN_BYTES];
         rand::fill(&mut bytes).ok()?;
@@ -87,7 +87,7 @@ impl Token {
         &self.secret
     }
 
-    /// Whether this is the token, for the first time.
+    /// Returns whether this is the token, presented for the first time.
     pub(super) fn redeem(&mut self, token: &str) -> bool {
         let right = verify_slices_are_equal(self.secret.as_bytes(), token.as_bytes()).is_ok();
         right && !std::mem::replace(&mut self.used, true)
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_good_once_and_only_as_it_is() {
+    fn accepts_the_exact_token_once() {
         let mut token = Token::new().unwrap();
         let secret = token.secret().to_owned();
         assert!(!token.redeem(""));

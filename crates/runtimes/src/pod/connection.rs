@@ -1,4 +1,4 @@
-//! The one channel to a pod: dialling, asking whether anyone is there, and evaluating.
+//! The connection to a pod: dialling, health checks and evaluations.
 
 use std::{
     error::Error,
@@ -26,53 +26,55 @@ use tonic::{
 
 use super::Pod;
 
-/// A pod's address answers or refuses at once; a packet that vanishes is found out soon.
+/// Time limit for a TCP connection to a pod (2 s).
+///
+/// A pod's address accepts or refuses at once; the limit soon detects packets that are lost.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 const KNOCK_TIMEOUT: Duration = Duration::from_secs(3);
-/// By how much the service is preferred to the pod's own address.
+/// Delay of a probe of the pod's own address (200 ms), by which the service is preferred.
 const HEAD_START: Duration = Duration::from_millis(200);
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// The text of the HTTP client's error for a connection that was never made.
+/// Text of the HTTP client's error for a connection that was never established.
 const CONNECT_ERROR: &str = "tcp connect error";
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
-/// Which way to take to a pod (`--pod-connect`).
+/// The address at which pods are called (`--pod-connect`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connect {
-    /// The pod's own address until Kubernetes calls the pod ready, then its service's.
+    /// The pod's own address until Kubernetes reports the pod as ready, then that of its service.
     #[default]
     Auto,
-    /// Never past the service, for meshes that must see every call.
+    /// Always the address of the service, for meshes that must see every call.
     Service,
-    /// The pod's own address; no services are made.
+    /// Always the pod's own address; no services are created.
     Pod,
 }
 
-/// Where a pod is dialled.
+/// An address at which a pod can be dialled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) address: IpAddr,
-    /// What the service is called: the authority of requests through it.
+    /// Origin of requests through the service, with its name; none for the pod's own address.
     pub(super) authority: Option<String>,
 }
 
-/// A channel, and where it leads.
+/// A channel and its target.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) target: Target,
     pub(super) channel: Channel,
 }
 
-/// Why there is no output.
+/// A reason why a call returned no output.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// The wrapper said so.
+    /// The wrapper reported an error.
     Said(EvaluationError),
-    /// Nobody said anything: the pod may be gone.
+    /// The call was not answered, or the wrapper is draining: the pod may be gone.
     Lost(String),
 }
 
@@ -83,7 +85,7 @@ impl Target {
         self.authority.is_some()
     }
 
-    /// A line that connects when it is first used, and again whenever it has to.
+    /// Returns a line that connects when it is first used, and reconnects when necessary.
     pub(super) fn dial(self) -> Line {
         let channel = self.channel();
         Line {
@@ -106,8 +108,8 @@ impl Target {
             .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true)
-            // A wrapper's error carries the function's last words in headers: who calls itself so
-            // and takes as much is told all of them.
+            // A wrapper's error carries the end of the function's stderr in headers. Wrappers send
+            // all of it to this user agent, which must therefore accept headers of this size.
             .http2_max_header_list_size(status::HEADER_ROOM)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
@@ -119,7 +121,7 @@ impl Target {
     }
 }
 
-/// Knocks until somebody answers.
+/// Sends health checks until the wrapper answers (knocking).
 pub(super) async fn knock(channel: Channel) {
     let mut pause = FIRST_PAUSE;
     while !answers(channel.clone(), KNOCK_TIMEOUT).await {
@@ -128,9 +130,10 @@ pub(super) async fn knock(channel: Channel) {
     }
 }
 
-/// The first line on which the wrapper answers; the better ones come first and get a start.
+/// Returns the first line on which the wrapper answers. Preferred lines come first and have a head
+/// start.
 pub(super) async fn probe(lines: Vec<Line>, within: Duration) -> Option<Line> {
-    // A service may be new to the node: that it refuses says nothing of the pod behind it.
+    // A service may be unknown to the node yet: a refusal says nothing about the pod behind it.
     if let [line] = lines.as_slice()
         && line.target.is_service()
     {
@@ -153,7 +156,7 @@ pub(super) async fn probe(lines: Vec<Line>, within: Duration) -> Option<Line> {
     None
 }
 
-/// Whether the wrapper serves.
+/// Returns whether the wrapper reports SERVING within the time limit.
 async fn answers(channel: Channel, within: Duration) -> bool {
     let mut client = HealthClient::new(channel);
     let check = client.check(HealthCheckRequest::default());
@@ -163,7 +166,7 @@ async fn answers(channel: Channel, within: Duration) -> bool {
     }
 }
 
-/// One evaluation by a pod.
+/// Evaluates a function in a pod.
 pub(super) async fn evaluate(
     channel: Channel,
     image: String,
@@ -196,8 +199,9 @@ pub(super) async fn evaluate(
     }
 }
 
-/// Tells the wrapper's word from the connection's. A wrapper that drains is on its way out: what it
-/// did not begin may run elsewhere.
+/// Distinguishes errors of the wrapper from those of the connection.
+///
+/// A draining wrapper is about to end, so a call that it refused may run in another pod.
 fn failed(status: &Status, deadline: Instant) -> Failed {
     let error = status::decode(status);
     let said = !status.details().is_empty();
@@ -243,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_wrapper_says_is_kept() {
+    fn keeps_the_error_of_the_wrapper() {
         let sent =
             EvaluationError::new(Reason::FunctionFailed, "exit status 3").with("exit_code", "3");
         let Failed::Said(error) = failed(&status::encode(&sent), later()) else {
@@ -256,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_a_lost_pod() {
+    fn treats_a_failed_connection_as_a_lost_pod() {
         assert!(matches!(
             failed(&Status::unavailable("tcp connect error"), later()),
             Failed::Lost(_)
@@ -268,8 +272,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_connection_is_told_from_one_that_was_lost() {
-        // Nobody listens at this address.
+    async fn distinguishes_a_refused_connection_from_a_lost_one() {
+        // No server listens at this address.
         let target = Target {
             address: [127, 77, 77, 77].into(),
             authority: None,
@@ -295,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_an_ending_pod_refused_did_not_run() {
+    fn reports_that_an_ending_pod_refused_the_call() {
         let refused = EvaluationError::new(Reason::Draining, "shutting down");
         let Failed::Lost(detail) = failed(&status::encode(&refused), later()) else {
             panic!("another pod may take the call")
@@ -307,8 +311,8 @@ mod tests {
     }
 
     #[test]
-    fn a_goodbye_that_came_before_the_answer_is_a_lost_pod() {
-        // The code that the client has for a call which the pod's end of the connection left alone.
+    fn treats_goaway_before_the_answer_as_a_lost_pod() {
+        // The client's status for a call that the pod did not answer before it sent GOAWAY.
         let mut goodbye = Status::internal("h2 protocol error");
         goodbye.set_source(Arc::new(std::io::Error::other("GOAWAY")));
         assert!(matches!(failed(&goodbye, later()), Failed::Lost(_)));
@@ -324,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_over_the_limit_is_nobodys_loss() {
+    fn does_not_treat_a_message_over_the_limit_as_a_lost_pod() {
         let status = Status::out_of_range("decoded message length too large");
         assert!(matches!(failed(&status, later()), Failed::Said(_)));
     }

@@ -1,4 +1,4 @@
-//! Creating a pod and its service, everything at once.
+//! Creates a pod and its service at the same time.
 
 use std::{sync::Arc, time::Instant};
 
@@ -16,7 +16,7 @@ use super::{
     message::Message,
 };
 
-/// What it takes to create pods, shared by all attempts.
+/// The clients and settings needed to create pods, shared by all attempts.
 #[derive(Clone)]
 pub(super) struct Creator {
     pub(super) cluster: Cluster,
@@ -32,7 +32,7 @@ pub(super) struct Creator {
 // === impl Creator ===
 
 impl Creator {
-    /// Creates both, and reports what became of the pod.
+    /// Creates a pod and its service, and reports the outcome of the pod to the driver.
     pub(super) async fn create(
         self,
         create: Create,
@@ -95,8 +95,9 @@ impl Creator {
         });
     }
 
-    /// Returns how to name an image: by tag only while the tag points at the digest that was asked
-    /// for. A caller may have named another digest, or the tag may have moved.
+    /// Returns how a pod names its image: by tag only while the tag points at the requested digest.
+    ///
+    /// A caller may have named another digest, or the tag may have moved.
     async fn pinning(&self, image: &ImageReference) -> Pinning {
         let (Pinning::Tag, Some(tag)) = (self.render.pinning, image.tag()) else {
             return Pinning::Digest;
@@ -114,7 +115,8 @@ impl Creator {
         self.make_service(create.slot.as_str(), templates).await
     }
 
-    /// Makes a slot's service, or makes it again. Returns it unless it is there already.
+    /// Creates the service of a slot. Returns none if the service exists already or cannot be
+    /// created.
     pub(super) async fn make_service(
         &self,
         slot: &str,
@@ -170,7 +172,7 @@ impl Creator {
     }
 }
 
-/// A pod that cannot be made because there is no template to make it from.
+/// Returns the failure of a pod that cannot be created without a template.
 pub(super) fn no_template(why: &str) -> StartFailure {
     StartFailure::Refused(EvaluationError::new(Reason::PodStartFailed, why))
 }

@@ -1,5 +1,7 @@
-//! The task that owns the pool: everything that happens becomes an event, every action is begun
-//! and none is waited for.
+//! The driver: the task that owns the pool.
+//!
+//! Everything that happens becomes an event for the pool. Every action of the pool is started, and
+//! the driver waits for none of them.
 
 mod actions;
 mod services;
@@ -33,11 +35,13 @@ use super::{
     start::{Phase, Start},
 };
 
-/// How often levels are brought up to date for those who scrape them.
+/// Interval at which the metrics of pods and queues are updated (5 s).
 const SHOW_EVERY: Duration = Duration::from_secs(5);
 
-/// Largest number of actions that are answered at once, without waiting, for one event. Far more
-/// than the pods and requests there are; a defect that exceeds it must not stop the runner.
+/// Largest number of events that actions may return at once while one event is handled.
+///
+/// It is far above the number of pods and requests. Exceeding it is a defect, which must not stop
+/// the runner.
 const MOST_ANSWERS: usize = 1_000_000;
 
 pub(super) struct Driver {
@@ -47,41 +51,43 @@ pub(super) struct Driver {
     connect: Connect,
     /// Domain of the services of function pods, such as `porch-fn-system.svc.cluster.local`.
     service_domain: String,
-    /// What pods are told to call.
+    /// Address (host:port) that wrappers announce themselves to.
     announce_address: Option<String>,
     unschedulable_timeout: Duration,
-    /// How long a pod with a node may have no address before its way of injection is given up: less
-    /// than the time it has to become ready, so that those who wait for it get another.
+    /// Time after which the injection of a pod that has a node but no address is given up.
+    ///
+    /// It is shorter than the time for a pod to become ready, so that waiting requests get another
+    /// pod.
     address_timeout: Duration,
     probe_timeout: Duration,
-    /// Those in force: the last good ones.
+    /// The last templates that passed validation; new pods are made from these.
     templates: Option<Arc<Templates>>,
-    /// What is wrong with those that would be.
+    /// The validation error of the newest templates, if they were rejected.
     template_error: Option<BadTemplate>,
     requests: HashMap<RequestId, mpsc::UnboundedSender<Verdict>>,
     links: HashMap<Uid, Link>,
     services: HashMap<String, ServiceSeen>,
-    /// Services without a pod, and since when.
+    /// Services without a pod, with the time at which that was first seen.
     orphans: HashMap<String, Instant>,
     tokens: HashMap<PodName, Token>,
-    /// Pods that the API server was asked for and has not answered about.
+    /// Starts of pods for which the API server has not answered the create request yet.
     asked: HashMap<PodName, Start>,
-    /// Announcements that were nobody's or made before.
+    /// Number of announcements refused because their token was unknown or already used.
     refused: u64,
-    /// Images that cannot be kept warm, and why.
+    /// Images that cannot be kept warm, with the reason.
     cold: BTreeMap<String, String>,
     tracing: Option<Tracing>,
-    /// Of the request that is being told to the pool.
+    /// Tracing span of the request being passed to the pool.
     asked_by: Option<tracing::Span>,
     messages: mpsc::UnboundedSender<Message>,
     metrics: Metrics,
     in_step: watch::Sender<InStep>,
     heartbeat: Arc<Heartbeat>,
-    /// What was listed: pods, services.
+    /// Whether pods (first) and services (second) have been listed.
     listed: (bool, bool),
 }
 
-/// Starts the driver and what reports to it.
+/// Starts the driver, the watches and the announcement server.
 pub(super) fn spawn(
     options: PodOptions,
     registry: Registry,
@@ -174,7 +180,7 @@ impl Driver {
                 Some(Some(instant)) => instant,
                 _ => now + Duration::from_secs(3600),
             };
-            // Requests wait until the cluster is known: a pod for them may be there already.
+            // Requests wait until the cluster is known: a pod for them may already exist.
             let known = *self.in_step.borrow() == InStep::Yes;
             tokio::select! {
                 biased;
@@ -197,18 +203,18 @@ impl Driver {
         self.anchor.time(Instant::now())
     }
 
-    /// Tells the pool and does what it says.
+    /// Passes an event to the pool and carries out the actions that it returns.
     fn tell(&mut self, event: Event) {
         let mut actions = Vec::new();
         self.pool.handle(self.now(), event, &mut actions);
-        // Doing may find something to tell at once; the pool has its word before the next is done.
+        // An action may return an event at once; the pool handles it before the next action starts.
         let mut actions = std::collections::VecDeque::from(actions);
         let mut answers = 0;
         while let Some(action) = actions.pop_front() {
             if let Some(event) = self.act(action) {
                 answers += 1;
                 if answers > MOST_ANSWERS {
-                    // The next tick goes on from here.
+                    // The next tick continues from here.
                     tracing::error!(?event, "actions without an end: this is a defect");
                     debug_assert!(false, "actions without an end");
                     break;
@@ -289,7 +295,7 @@ impl Driver {
         }
     }
 
-    /// What an event that comes from outside means for the driver itself.
+    /// Updates the driver's own state for an event from outside.
     fn note(&mut self, event: &Event) {
         match event {
             Event::Cancel(request) => {
@@ -372,12 +378,12 @@ impl Driver {
         self.asked.remove(name);
     }
 
-    /// Notes how far the start of a pod has come, if this process asked for it.
+    /// Records a step in the start of a pod, if this process created the pod.
     fn reach(&mut self, uid: &Uid, phase: Phase) {
         let Some(link) = self.links.get_mut(uid) else {
             return;
         };
-        // The watch may be faster than the API server's answer.
+        // The watch may show the pod before the API server answers the create request.
         let start = match &mut link.start {
             Some(start) => Some(start),
             None => self.asked.get_mut(&link.name),

@@ -1,4 +1,4 @@
-//! From what is asked for and configured to what the pool knows as a function.
+//! Converts requested and configured functions into functions of the pool.
 
 use std::{
     collections::HashMap,
@@ -13,28 +13,29 @@ use runner_pool::Settings;
 use runner_registry::ImageMetadata;
 use tokio::sync::watch;
 
-/// Beyond this many images the memory of entrypoints starts afresh; the registry's own remains.
+/// Number of images at which the memory of inspected images is cleared; the registry's cache stays.
 const REMEMBERED: usize = 10_000;
 
-/// Makes the pool's functions, and remembers what their pods will need.
+/// A factory of the pool's functions, which remembers the metadata that their pods will need.
 #[derive(Clone)]
 pub(super) struct Functions {
     configuration: Configuration,
     revision: watch::Receiver<u64>,
     defaults: Settings,
-    /// What was inspected, by the pinned image that a pod is created with later.
+    /// Inspected images, by the pinned image that a pod is created with later.
     inspected: Arc<Mutex<HashMap<ImageReference, Inspected>>>,
 }
 
-/// What was found out about an image, and how long the last look took.
+/// The metadata of an image and the duration of its last lookup.
 #[derive(Clone)]
 pub(super) struct Inspected {
     pub(super) metadata: Arc<ImageMetadata>,
     pub(super) took: Duration,
 }
 
-/// The image a caller asks for: with a constraint, at the tag that the constraint selected, which
-/// is what may move.
+/// Returns the image that a caller requests.
+///
+/// With a constraint, that is the image at the tag that the constraint selected; this tag may move.
 pub(super) fn selected(function: &Function, metadata: &ImageMetadata) -> ImageReference {
     match (&function.tag, metadata.reference.tag()) {
         (Some(_), Some(tag)) if function.image.digest().is_none() => function.image.at_tag(tag),
@@ -55,7 +56,7 @@ impl Functions {
         }
     }
 
-    /// The function a caller asks for.
+    /// Returns the function that a caller requests.
     pub(super) fn of_request(
         &self,
         function: &Function,
@@ -65,7 +66,7 @@ impl Functions {
         self.of_image(&selected(function, metadata), metadata, took)
     }
 
-    /// The function of an image as it is.
+    /// Returns the function of an image, taken as it is.
     pub(super) fn of_image(
         &self,
         image: &ImageReference,
@@ -89,19 +90,19 @@ impl Functions {
         Arc::new(function)
     }
 
-    /// What was inspected when the function was asked for.
+    /// Returns the metadata that was found when the function was requested.
     pub(super) fn inspected(&self, image: &ImageReference) -> Option<Inspected> {
         self.lock().get(image).cloned()
     }
 
-    /// What configuration says about a function's pods.
+    /// Returns the configured settings of a function's pods.
     pub(super) fn configured(&self, image: &ImageReference) -> PodSettings {
         self.configuration.table().pod_settings(image)
     }
 
     fn settings(&self, image: &ImageReference) -> Settings {
-        // Before the table: a newer table with an older number is corrected by the next request,
-        // the other way round it would stay wrong.
+        // Read before the table: a newer table with an older number is corrected by the next
+        // request, but an older table with a newer number would stay wrong.
         let generation = *self.revision.borrow() + 1;
         let configured = self.configured(image);
         let count = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);

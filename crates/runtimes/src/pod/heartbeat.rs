@@ -1,12 +1,13 @@
-//! Notices that the driver task no longer runs: it is stuck in a computation, or it panicked.
+//! Detects that the driver no longer runs: it is stuck in a computation, or it panicked.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-/// Longest time between two turns of the driver's loop. The loop turns at least every 5 s, so a
-/// driver that has not for this long does not merely have much to do.
+/// Time without a turn of the driver's loop after which the driver counts as stuck (30 s).
+///
+/// The loop turns at least every 5 s, so a driver that takes this long is not merely busy.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
 /// The time of the last turn of the driver's loop.
@@ -27,12 +28,12 @@ impl Heartbeat {
         }
     }
 
-    /// Notes that the driver runs.
+    /// Records a turn of the driver's loop.
     pub(super) fn beat(&self, now: Instant) {
         self.last.store(self.milliseconds(now), Ordering::Relaxed);
     }
 
-    /// Returns for how long the driver has not run, where that is too long.
+    /// Returns for how long the driver has not run, if it counts as stuck.
     pub(super) fn stuck_for(&self, now: Instant) -> Option<Duration> {
         let last = self.last.load(Ordering::Relaxed);
         let silent = Duration::from_millis(self.milliseconds(now).saturating_sub(last));
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_driver_is_stuck_that_has_not_run_for_half_a_minute() {
+    fn reports_a_driver_that_has_not_run_for_30_seconds() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let heartbeat = Heartbeat::new(start);

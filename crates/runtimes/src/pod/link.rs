@@ -1,4 +1,4 @@
-//! What the driver knows of one pod beside the pool: where it is and how it is reached.
+//! The driver's own state of one pod: its address and its connection.
 
 use std::net::IpAddr;
 
@@ -11,26 +11,26 @@ use super::{
     start::Start,
 };
 
-/// One pod, by its uid.
+/// A pod, identified by its uid.
 pub(super) struct Link {
     pub(super) name: PodName,
-    /// Name of the slot the pod fills: the name of its service.
+    /// Name of the slot that the pod fills, and of its service.
     pub(super) slot: PodName,
-    /// How its start went; none: somebody else asked for it.
+    /// Timing of the start; none: another process created the pod.
     pub(super) start: Option<Start>,
-    /// As the watch showed it last.
+    /// Last observation of the pod.
     pub(super) seen: Option<Observed>,
     pub(super) address: Option<IpAddr>,
-    /// Whether a node has taken the pod.
+    /// Whether the pod is assigned to a node.
     pub(super) scheduled: bool,
     /// The way in which the wrapper gets into the pod.
     pub(super) injection: Injection,
     pub(super) unschedulable: Option<PodFailure>,
     pub(super) answered: bool,
-    /// The one channel to it, from the first use on.
+    /// The connection to the pod, from its first use on.
     pub(super) line: Option<Line>,
     knocking: Option<AbortHandle>,
-    /// The wait for a better line.
+    /// Task that waits until a better line works.
     moving: Option<AbortHandle>,
 }
 
@@ -54,7 +54,7 @@ impl Link {
         }
     }
 
-    /// Takes in what the watch shows.
+    /// Applies an observation of the pod.
     pub(super) fn update(&mut self, sighting: &Sighting) {
         self.address = sighting.address.or(self.address);
         self.scheduled = sighting.scheduled;
@@ -63,13 +63,14 @@ impl Link {
         self.seen = Some(sighting.observed.clone());
     }
 
-    /// Whether the pod runs or is about to.
+    /// Returns whether the pod runs or starts.
     pub(super) fn is_in_use(&self) -> bool {
         let seen = self.seen.as_ref();
         seen.is_some_and(|seen| matches!(seen.phase, PodPhase::Ready | PodPhase::Starting(_)))
     }
 
-    /// Whether it is worth knocking: nobody has answered, and Kubernetes does not say so either.
+    /// Returns whether knocking is useful: the pod has not answered, and Kubernetes still shows it
+    /// as starting.
     pub(super) fn is_awaited(&self) -> bool {
         let starting = match &self.seen {
             Some(seen) => matches!(seen.phase, PodPhase::Starting(_)),
@@ -78,7 +79,7 @@ impl Link {
         !self.answered && starting
     }
 
-    /// Where to dial, if that is known.
+    /// Returns the preferred target, if one is known.
     pub(super) fn target(
         &self,
         connect: Connect,
@@ -88,7 +89,7 @@ impl Link {
         self.targets(connect, service, domain).into_iter().next()
     }
 
-    /// Where it may be dialled, the best first.
+    /// Returns the targets at which the pod may be dialled, the preferred one first.
     pub(super) fn targets(
         &self,
         connect: Connect,
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_reached_directly_until_its_service_can_be() {
+    fn dials_a_pod_directly_until_it_is_ready_and_has_a_service() {
         let dialled = |ready, connect, service: Option<&ServiceSeen>| {
             link(ready)
                 .target(connect, service, "fns.svc.example.org")

@@ -1,4 +1,4 @@
-//! What the driver is told, and what it tells those who wait.
+//! Messages to the driver, and its decisions about requests.
 
 use std::{
     collections::BTreeMap,
@@ -15,27 +15,27 @@ use tonic::transport::Channel;
 
 use super::{connection::Line, survey::Survey};
 
-/// Something for the driver to take in.
+/// A message to the driver.
 pub(super) enum Message {
-    /// A caller wants a function evaluated.
+    /// A caller requests an evaluation.
     Request {
         id: RequestId,
         function: Arc<Function>,
         deadline: Instant,
-        /// Within which the request is made: the start of a pod for it joins its trace.
+        /// Span of the request; the start of a pod for it joins its trace.
         span: tracing::Span,
         reply: mpsc::UnboundedSender<Verdict>,
     },
-    /// Something the pool must know, as it is.
+    /// An event that is passed to the pool unchanged.
     Event(Event),
-    /// An attempt to create a pod came to an end.
+    /// An attempt to create a pod has ended.
     Created {
         create: Create,
         outcome: CreateOutcome,
-        /// How long the image was looked up for it.
+        /// Duration of the image's lookup.
         looked_up: Duration,
     },
-    /// A pod announced itself.
+    /// A wrapper announced that it listens.
     Announced {
         slot: String,
         token: String,
@@ -48,7 +48,7 @@ pub(super) enum Message {
     Probed {
         name: PodName,
         uid: Uid,
-        /// The line on which it answered.
+        /// Line on which the pod answered, if it did.
         answered: Option<Line>,
     },
     /// A pod answered on another line than before.
@@ -56,23 +56,23 @@ pub(super) enum Message {
         uid: Uid,
         line: Line,
     },
-    /// Images that cannot be kept warm, and why.
+    /// Images that cannot be kept warm, with the reason.
     Cold(BTreeMap<String, String>),
-    /// A pod had no node, or no address, a while ago.
+    /// The time limit of a pod to get a node, or an address, has passed.
     CheckStart(Uid),
-    /// A pod or a service of this slot came or went a while ago.
+    /// A pod or a service of this slot appeared or disappeared a while ago.
     CheckService(String),
     Drain(Duration),
     Survey(oneshot::Sender<Survey>),
 }
 
-/// What becomes of a request.
+/// The pool's decision about a request.
 pub(super) enum Verdict {
     Assigned(Assigned),
     Rejected(EvaluationError),
 }
 
-/// A pod to go to.
+/// The pod to which a request is assigned.
 pub(super) struct Assigned {
     pub(super) name: PodName,
     pub(super) pod: Uid,

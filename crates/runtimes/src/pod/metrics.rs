@@ -1,4 +1,4 @@
-//! What is counted about pods.
+//! Metrics of pods.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -118,7 +118,7 @@ impl Metrics {
         self.phases.record(took.as_secs_f64(), &[phase]);
     }
 
-    /// Shows the way in which the wrapper gets into new pods, and the reason.
+    /// Records the way in which the wrapper gets into new pods, and the reason.
     pub(super) fn show_injection(&mut self, status: Option<InjectionStatus>) {
         let now = status.map(|status| {
             [
@@ -138,7 +138,7 @@ impl Metrics {
         self.shown_injection = now;
     }
 
-    /// Brings the levels to what the pool holds now.
+    /// Sets the numbers of pods and waiting requests to those of a snapshot.
     pub(super) fn show(&mut self, snapshot: &Snapshot) {
         let mut now: HashMap<&'static str, i64> = self.shown.keys().map(|key| (*key, 0)).collect();
         let mut waiting = 0;

@@ -1,4 +1,4 @@
-//! How the start of one pod went: every step timed once, for metrics, traces and people.
+//! Times each step in the start of a pod, for metrics, traces and the status service.
 
 use std::time::{Duration, Instant};
 
@@ -19,40 +19,41 @@ pub(super) enum Phase {
     Answered,
 }
 
-/// How long each step of a pod's start took. But for the first, they are counted from the moment
-/// the pod was asked for, and do not follow each other in a fixed order: a pod that calls home
-/// listens before Kubernetes shows its address. A step that was not seen is none.
+/// Durations of the steps of a pod's start; none: the step was not seen.
+///
+/// All but `metadata` are counted from the moment the pod was requested. The steps have no fixed
+/// order: a pod that announces itself listens before Kubernetes shows its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartPhases {
-    /// Looking the image up in its registry, before the pod was asked for.
+    /// Duration of the image's lookup in its registry, before the pod was requested.
     pub metadata: Option<Duration>,
-    /// The API server has taken the pod.
+    /// Time until the API server accepted the pod.
     pub created: Option<Duration>,
-    /// A node has taken it.
+    /// Time until the pod was assigned to a node.
     pub scheduled: Option<Duration>,
-    /// It called home.
+    /// Time until the wrapper announced itself.
     pub listening: Option<Duration>,
-    /// Kubernetes shows its address.
+    /// Time until Kubernetes showed the address of the pod.
     pub address: Option<Duration>,
-    /// Its wrapper answers.
+    /// Time until the wrapper answered, or Kubernetes reported the pod as ready.
     pub ready: Option<Duration>,
-    /// It has answered its first request.
+    /// Time until the pod answered its first request.
     pub answered: Option<Duration>,
 }
 
-/// A start on its way.
+/// The start of a pod.
 pub(super) struct Start {
     slot: PodName,
     asked: Instant,
     phases: StartPhases,
-    /// Whether a request waits for it, whose answer then is the last step.
+    /// Whether a request waits for the pod; its answer is then the last step.
     awaited: bool,
-    /// Open until the pod is ready.
+    /// Span of the start, open until the pod is ready.
     span: Option<Span>,
     steps: Steps,
 }
 
-/// The spans that are open. Those of steps that are never seen end with the start.
+/// Open spans of steps. Those of steps that are never seen end with the start.
 struct Steps {
     create: Option<Span>,
     schedule: Option<Span>,
@@ -64,7 +65,7 @@ struct Steps {
 // === impl Phase ===
 
 impl Phase {
-    /// Its name in metrics.
+    /// Returns the name of the step in metrics.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Metadata => "metadata",
@@ -97,7 +98,8 @@ impl StartPhases {
 // === impl Start ===
 
 impl Start {
-    /// A pod is asked for now, by the request within that span if it is one.
+    /// Returns the start of a pod that is requested now; `asked_by` is the span of the request that
+    /// needs the pod, if any.
     pub(super) fn new(
         pod: &PodName,
         slot: PodName,
@@ -105,7 +107,8 @@ impl Start {
         tracing: Option<Tracing>,
     ) -> Self {
         let span = debug_span!(parent: None, "start", %pod);
-        // The request may end long before the start does: its trace is joined, not its span held.
+        // The request may end long before the start: the start joins its trace but does not hold
+        // its span.
         if let (Some(request), Some(tracing)) = (asked_by, tracing) {
             let mut headers = http::HeaderMap::new();
             (tracing.inject)(request, &mut headers);
@@ -133,17 +136,17 @@ impl Start {
         &self.slot
     }
 
-    /// How it went so far.
+    /// Returns the durations of the steps so far.
     pub(super) fn phases(&self) -> StartPhases {
         self.phases
     }
 
-    /// How long the image's lookup took.
+    /// Records the duration of the image's lookup.
     pub(super) fn looked_up(&mut self, took: Duration) {
         self.phases.metadata = Some(took);
     }
 
-    /// Notes a step; says how long it took, the first time.
+    /// Records a step. Returns its duration the first time, and none afterwards.
     pub(super) fn reach(&mut self, phase: Phase) -> Option<Duration> {
         let slot = self.phases.slot(phase);
         if slot.is_some() {
@@ -163,7 +166,7 @@ impl Start {
             if self.awaited {
                 self.steps.answer = Some(debug_span!(parent: &span, "answer"));
             }
-            // A span ends where it was left last, whatever of its children goes on.
+            // A span ends at the time it was last exited, even if its children are still open.
             span.in_scope(|| ());
         }
     }

@@ -1,4 +1,4 @@
-//! What is known of all pods at one moment, for people.
+//! The state of all pods at one moment, for the status service.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,31 +10,32 @@ use runner_pool::{Snapshot, Uid};
 
 use super::StartPhases;
 
-/// The pods as the pool keeps them, and how they are reached.
+/// The state of the pool, and how its pods are reached.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// Functions, their queues and their pods.
+    /// Functions with their queues and pods.
     pub pool: Snapshot,
-    /// Where pods answer, of those for which that is known.
+    /// Addresses at which pods are called, where known.
     pub ways: HashMap<Uid, Way>,
-    /// How the starts of pods went, of those that this process asked for.
+    /// Durations of the start steps of pods that this process created.
     pub starts: HashMap<Uid, StartPhases>,
-    /// Announcements that were wrong or repeated.
+    /// Number of announcements refused because their token was unknown or already used.
     pub announcements_refused: u64,
-    /// Images that cannot be kept warm because they cannot be looked up, and why.
+    /// Images that cannot be kept warm because they cannot be looked up, with the reason.
     pub cold: BTreeMap<String, String>,
-    /// The way in which the wrapper gets into new pods. None: no template has been seen yet.
+    /// The way in which the wrapper gets into new pods; none: no template has been read yet.
     pub injection: Option<InjectionStatus>,
-    /// What is wrong with the template, if that is so. The last good one stays in use; where there
-    /// was none, no pod can be made.
+    /// The validation error of the newest template, if it was rejected.
+    ///
+    /// The last valid template stays in use; if there was none, no pod can be created.
     pub template_error: Option<String>,
 }
 
-/// How a pod is reached.
+/// The address at which a pod is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// At its own address.
+    /// The pod is called at its own address.
     Pod(IpAddr),
-    /// Through its service.
+    /// The pod is called through its service.
     Service(IpAddr),
 }

@@ -1,7 +1,7 @@
-//! Warm-up: what configuration wants ready, resolved and told to the pool.
+//! Warm-up: looks up the images of the warm set and passes their functions to the pool.
 //!
-//! A function is told of as soon as its image is known: neither a slow registry nor an image that
-//! does not exist keeps the others cold, and none of it keeps the service from being healthy.
+//! A function is passed on as soon as its image is known. A slow registry or a missing image does
+//! not delay the other functions, and neither affects the health of the service.
 
 use std::{
     collections::HashMap,
@@ -18,13 +18,13 @@ use tokio::sync::mpsc;
 
 use super::{functions::Functions, message::Message};
 
-/// Images looked up at a time.
+/// Number of images looked up at a time.
 const PARALLEL: usize = 8;
-/// A tag may move, and an image may appear.
+/// Pause before the images are looked up again: a tag may move, and an image may appear.
 const AGAIN: Duration = Duration::from_secs(5 * 60);
 const AGAIN_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
-/// Keeps the pool's warm set in step with configuration.
+/// A task that keeps the pool's warm set in step with the configuration.
 pub(super) struct WarmUp {
     pub(super) configuration: Configuration,
     pub(super) registry: Registry,
@@ -32,22 +32,22 @@ pub(super) struct WarmUp {
     pub(super) messages: mpsc::UnboundedSender<Message>,
 }
 
-/// What became of one round.
+/// The outcome of one round of lookups.
 enum Round {
-    /// Every image is known.
+    /// Every image was found.
     Complete,
-    /// Some are not.
+    /// Some images were not found.
     Partial,
-    /// Configuration says something else now.
+    /// The configuration changed during the round.
     Outdated,
-    /// Nobody listens any more.
+    /// The driver has ended.
     Over,
 }
 
 // === impl WarmUp ===
 
 impl WarmUp {
-    /// For as long as the pool lives.
+    /// Runs until the driver or the configuration is gone.
     pub(super) async fn keep(self) {
         let mut tables = self.configuration.watch();
         let mut known = HashMap::new();
@@ -60,7 +60,7 @@ impl WarmUp {
             let mut changed = tables.clone();
             let round = tokio::select! {
                 round = self.resolve(wanted, &mut known, &mut said) => round,
-                // An image that takes long must not hold up what was configured meanwhile.
+                // A slow lookup must not delay functions that were configured in the meantime.
                 Ok(()) = changed.changed() => Round::Outdated,
             };
             let pause = match round {
@@ -75,14 +75,14 @@ impl WarmUp {
         }
     }
 
-    /// Looks the images up and tells the pool after every few.
+    /// Looks up the images and updates the pool after every few of them.
     async fn resolve(
         &self,
         wanted: Vec<Wanted>,
         known: &mut HashMap<Wanted, Arc<Function>>,
         said: &mut HashMap<Wanted, String>,
     ) -> Round {
-        // What is not wanted any more is let go at once.
+        // Functions that are no longer wanted leave the warm set at once.
         if !self.tell(known) {
             return Round::Over;
         }
@@ -131,8 +131,9 @@ impl WarmUp {
         (wanted, function)
     }
 
-    /// Tells the pool what to keep warm. A constraint and a version may select the same image, which
-    /// counts once.
+    /// Passes the warm set to the pool. Returns whether the driver still runs.
+    ///
+    /// A constraint and a version may select the same image, which counts once.
     fn tell(&self, known: &HashMap<Wanted, Arc<Function>>) -> bool {
         let by_image: HashMap<_, _> = known.values().map(|it| (it.image(), it)).collect();
         let configured = Event::Configured(by_image.into_values().cloned().collect());
@@ -140,7 +141,7 @@ impl WarmUp {
     }
 }
 
-/// The image and its constraint, for logs and the status.
+/// Returns the image and its constraint, for logs and the status.
 fn shown(wanted: &Wanted) -> String {
     match &wanted.tag {
         Some(tag) => format!("{} ({tag})", wanted.image),

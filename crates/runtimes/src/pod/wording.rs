@@ -1,11 +1,12 @@
-//! The words of the pod runtime's failures that package authors know. What this project has to say
-//! beyond them follows behind; codes, reasons and facts stay as they are.
+//! Error texts of the pod runtime, in the form that package authors know.
+//!
+//! Additional information follows the known text; codes, reasons and metadata are not changed.
 
 use runner_core::{EvaluationError, Reason};
 use runner_proto::status;
 use tonic::Code;
 
-/// An error that the wrapper in the pod reported.
+/// Returns an error that the wrapper reported, in its known text.
 pub(super) fn said(error: EvaluationError, image: &str) -> EvaluationError {
     let status = rpc_error(&error);
     error.worded(format!(
@@ -13,7 +14,7 @@ pub(super) fn said(error: EvaluationError, image: &str) -> EvaluationError {
     ))
 }
 
-/// An error of the runtime itself.
+/// Returns an error of the runtime itself, in its known text.
 pub(super) fn failed(error: EvaluationError, image: &str) -> EvaluationError {
     let message = error.message();
     let message = match error.reason() {
@@ -32,7 +33,7 @@ pub(super) fn failed(error: EvaluationError, image: &str) -> EvaluationError {
     error.worded(message)
 }
 
-/// An error of looking an image up.
+/// Returns an error of an image's lookup, in its known text.
 pub(super) fn unresolved(
     error: EvaluationError,
     image: &str,
@@ -55,7 +56,7 @@ pub(super) fn unresolved(
     }
 }
 
-/// A status as Go prints it.
+/// Formats a status as Go does.
 fn rpc_error(error: &EvaluationError) -> String {
     let code = match status::code(error.reason()) {
         Code::Cancelled => "Canceled".to_owned(),
@@ -78,7 +79,7 @@ mod tests {
     #[case(Reason::FunctionFailed, "Internal")]
     #[case(Reason::Cancelled, "Canceled")]
     #[case(Reason::MessageTooLarge, "ResourceExhausted")]
-    fn what_the_wrapper_says_follows_its_code(#[case] reason: Reason, #[case] code: &str) {
+    fn reports_the_wrappers_message_after_its_code(#[case] reason: Reason, #[case] code: &str) {
         let told = said(error(reason), "x/fn:v1");
         assert_eq!((told.reason(), told.fact("fact")), (reason, Some("kept")));
         assert_eq!(
@@ -103,7 +104,7 @@ mod tests {
         "function evaluation timed out for fn: context deadline exceeded (why)"
     )]
     #[case(Reason::QueueFull, "why")]
-    fn failures_of_the_runtime_are_told_in_known_words(
+    fn reports_failures_of_the_runtime_in_known_texts(
         #[case] reason: Reason,
         #[case] message: &str,
     ) {

@@ -1,8 +1,9 @@
 //! Log lines as flat JSON objects.
 //!
-//! A line holds `time`, `level`, `target` and `message`, then the event's own fields, then those
-//! of the spans around it (the innermost wins), then `trace_id` and `span_id` while traces are
-//! exported. Flat, because that is what people type into a log search: `request_id="…"`.
+//! A line has `time`, `level`, `target` and `message`, then the fields of the event, then the
+//! fields of the enclosing spans (the innermost span takes precedence), then `trace_id` and
+//! `span_id` if traces are exported. The objects are flat so that a log search can use the plain
+//! field names: `request_id="…"`.
 
 mod fields;
 
@@ -28,10 +29,10 @@ use tracing_subscriber::{
 
 use fields::Fields;
 
-/// Writes each event as one line of JSON.
+/// A layer that writes each event as one line of JSON.
 pub(super) struct JsonLines<W> {
     writer: W,
-    /// The subscriber this layer is part of, to ask its OpenTelemetry layer for trace ids.
+    /// The subscriber that contains this layer; its OpenTelemetry layer provides the trace ids.
     subscriber: OnceLock<WeakDispatch>,
 }
 
@@ -122,8 +123,8 @@ where
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         if let Ok(line) = self.line(event, &context) {
-            // Whole lines at once: lines of several threads must not mix. There is nowhere left
-            // to report that standard error is gone.
+            // Each line is written in one call so that lines of several threads do not mix. Errors
+            // of standard error cannot be reported anywhere.
             let _ = self
                 .writer
                 .make_writer_for(event.metadata())

@@ -1,4 +1,4 @@
-//! Keeps a line that repeats itself from filling the log.
+//! Limits how often the same log line is written.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use tracing::callsite::Identifier;
 
 const QUIET_TIME: Duration = Duration::from_secs(300);
 
-/// Lets each place in the code speak once in five minutes.
+/// A rate limiter that admits one event per callsite in 5 minutes.
 #[derive(Default)]
 pub(super) struct Repeats {
     spoken: Mutex<HashMap<Identifier, Instant>>,
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_speaks_again_after_the_quiet_time() {
+    fn admits_a_callsite_again_after_the_quiet_time() {
         let here =
             tracing::callsite! { name: "here", kind: tracing::metadata::Kind::EVENT, fields: };
         let there =

@@ -1,4 +1,4 @@
-//! Which events and spans the log shows at which `--log-level`.
+//! Selects the events and spans that are logged at each `--log-level`.
 
 use std::time::Instant;
 
@@ -7,26 +7,28 @@ use tracing_subscriber::layer::{Context, Filter};
 
 use super::repeats::Repeats;
 
-/// A log level from 0 to 5, as a filter.
+/// A log filter for a level from 0 to 5.
 pub(super) struct Verbosity {
     own: LevelFilter,
     dependencies: LevelFilter,
     repeats: Repeats,
 }
 
-/// Whether an event or span comes from this project and not from one of its dependencies.
+/// Returns whether a target belongs to this project and not to a dependency.
 pub(crate) fn is_own(target: &str) -> bool {
     let krate = target.split("::").next().unwrap_or(target);
     krate.starts_with("runner_") || matches!(krate, "function_runner" | "wrapper_server" | "krm")
 }
 
-/// Whether an event comes from the exporters and their SDK.
+/// Returns whether a target belongs to the OpenTelemetry SDK or its exporters.
 fn is_telemetry(target: &str) -> bool {
     target.starts_with("opentelemetry")
 }
 
-/// Whether an event comes from the parts of the Kubernetes client that log every failed request and
-/// every refused watch. The runner itself logs these, once.
+/// Returns whether a target belongs to the parts of the Kubernetes client that log every failed
+/// request and every rejected watch.
+///
+/// The runner logs these failures itself, once.
 fn is_kube_request(target: &str) -> bool {
     target.starts_with("kube_client::client") || target.starts_with("kube_runtime::watcher")
 }
@@ -57,15 +59,16 @@ impl Verbosity {
         let limit = match (is_own(metadata.target()), metadata.is_span()) {
             (false, _) => self.dependencies,
             (true, false) => self.own,
-            // Spans carry what belongs to every line inside them, such as the request's id: a
-            // lone error at level 0 needs it most.
+            // Spans carry fields that belong to every line within them, such as the request id. A
+            // single error at level 0 needs these most.
             (true, true) => self.own.max(LevelFilter::INFO),
         };
         *metadata.level() <= limit
     }
 
-    /// Whether repetitions are left out: a collector that is away fails every export, and each
-    /// failure is reported twice.
+    /// Returns whether repeated events are suppressed.
+    ///
+    /// An unreachable collector fails every export, and each failure is logged twice.
     fn limits(&self, metadata: &Metadata<'_>) -> bool {
         is_telemetry(metadata.target()) && self.dependencies < LevelFilter::TRACE
     }
@@ -81,8 +84,8 @@ impl<S: Subscriber> Filter<S> for Verbosity {
         match (self.shows(metadata), self.limits(metadata)) {
             (false, _) => Interest::never(),
             (true, false) => Interest::always(),
-            // Ask for each event. Not in `event_enabled`: a filter that changes its mind there
-            // confuses the registry about the events that follow.
+            // The filter is evaluated for each event. This cannot be done in `event_enabled`: a
+            // filter that changes its result there corrupts the registry's state for later events.
             (true, true) => Interest::sometimes(),
         }
     }
@@ -97,14 +100,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failed_requests_of_the_kubernetes_client_are_known_by_their_target() {
+    fn recognizes_failed_kubernetes_requests_by_target() {
         assert!(is_kube_request("kube_client::client::builder"));
         assert!(is_kube_request("kube_runtime::watcher"));
         assert!(!is_kube_request("kube_client::config"));
     }
 
     #[test]
-    fn own_crates_are_known_by_name() {
+    fn recognizes_own_crates_by_name() {
         for own in [
             "runner_service",
             "runner_process::standby",

@@ -1,4 +1,4 @@
-//! Serves metrics to Prometheus: `GET /metrics`, and nothing else.
+//! Serves metrics to Prometheus at `GET /metrics`.
 
 use std::{
     convert::Infallible,
@@ -21,20 +21,20 @@ use tokio::{
 
 use crate::TelemetryError;
 
-/// How long a client may take to ask.
+/// Time limit for a client to send its request headers, 10 s.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 
-/// Scrapers are few. More connections than this wait in the listener's backlog.
+/// Maximum number of open connections, 32; further ones wait in the listener's backlog.
 const CONNECTIONS: usize = 32;
 
-/// A listening server; it ends when dropped.
+/// A running HTTP server, stopped when dropped.
 #[derive(Debug)]
 pub(super) struct Server {
     address: SocketAddr,
     accepting: JoinHandle<()>,
 }
 
-/// A reader for the meter provider, and the registry from which its metrics are scraped.
+/// Returns a reader for the meter provider and the registry that collects its metrics.
 pub(super) fn reader() -> Result<(PrometheusExporter, Registry), TelemetryError> {
     let registry = Registry::new();
     let reader = opentelemetry_prometheus::exporter()
@@ -79,11 +79,13 @@ fn bind(host: &str, port: u16) -> io::Result<(TcpListener, SocketAddr)> {
     Ok((TcpListener::from_std(listener)?, address))
 }
 
-/// One address, and not the first free one among many: where the port is taken for one family,
-/// quietly serving on the other would hide it. IPv4 first, where scrapers look for `localhost`.
+/// Resolves the host to one address, preferring IPv4.
+///
+/// Only one address is tried: if the port is in use for one address family, serving on the other
+/// would hide the problem. IPv4 is the family that scrapers use for `localhost`.
 fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
     if host == "localhost" {
-        // Known without a resolver, which an image of one static binary lacks.
+        // Works without a resolver, which an image with a single static binary does not have.
         return Ok((Ipv4Addr::LOCALHOST, port).into());
     }
     let addresses: Vec<_> = (host, port).to_socket_addrs()?.collect();
@@ -105,7 +107,7 @@ async fn accept(listener: TcpListener, registry: Registry) {
                 connections.spawn(serve(stream, registry.clone()));
             }
             Err(error) => {
-                // Out of file descriptors, most likely: those that are open will close.
+                // Probably out of file descriptors; some are freed when open connections close.
                 tracing::debug!(%error, "cannot accept a scrape");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
@@ -150,11 +152,11 @@ fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     response
 }
 
-/// Returns all metrics in the text form of Prometheus.
+/// Returns all metrics in the Prometheus text format.
 pub(crate) fn exposition(registry: &Registry) -> prometheus::Result<String> {
     let mut families = registry.gather();
     for family in &mut families {
-        // The exporter appends the unit even to a name that ends in it.
+        // The exporter appends the unit even to a name that already ends with it.
         if family.name().contains("_bytes_bytes") {
             family.set_name(family.name().replace("_bytes_bytes", "_bytes"));
         }

@@ -1,14 +1,14 @@
-//! The connection of exports over gRPC.
+//! The gRPC connection to a collector.
 
 use tokio::runtime::Handle;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::{TelemetryError, settings::Collector};
 
-/// A connection that is made when first used, and again after it broke.
+/// Returns a channel that connects on first use and reconnects after a failure.
 ///
-/// Left alone, the exporter would wait for an address that swallows packets as long as the kernel
-/// does, minutes; the time limit for exporting does not cover connecting.
+/// The connect timeout is set here because the exporter's time limit does not cover connecting:
+/// an address that drops packets would block an export until the kernel gives up, after minutes.
 pub(super) fn channel(collector: &Collector) -> Result<Channel, TelemetryError> {
     Handle::try_current().map_err(|_| TelemetryError::NoRuntime)?;
     let endpoint = Endpoint::from(collector.endpoint.clone())

@@ -1,4 +1,4 @@
-//! The client of exports over HTTP.
+//! The HTTP client for a collector.
 
 use std::{error::Error, sync::Arc};
 
@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use crate::{TelemetryError, settings::Collector};
 
-/// A client for one collector, which keeps its connection from export to export.
+/// Returns a client for one collector, which keeps its connection between exports.
 pub(super) fn client(collector: &Collector) -> Result<OnRuntime, TelemetryError> {
     let runtime = Handle::try_current().map_err(|_| TelemetryError::NoRuntime)?;
     Ok(OnRuntime {
@@ -45,7 +45,7 @@ fn over_tcp(collector: &Collector) -> Arc<dyn HttpClient> {
     Arc::new(HyperClient::new(connector, collector.timeout, None))
 }
 
-/// Sends on the process's runtime, for callers that have none.
+/// An HTTP client that sends on the process's Tokio runtime, for callers without a runtime.
 #[derive(Debug)]
 pub(super) struct OnRuntime {
     runtime: Handle,
@@ -63,8 +63,8 @@ impl HttpClient for OnRuntime {
             .spawn(async move { client.send_bytes(request).await })
             .await?;
         if let Err(error) = &answer {
-            // The exporter says no more than that the network failed. Under its name, so that the
-            // log leaves out repetitions.
+            // The exporter itself only logs that the network failed. With the target of the
+            // exporter's crate, the log suppresses repeated warnings.
             tracing::warn!(
                 target: "opentelemetry_http",
                 error = with_causes(&**error),
@@ -75,7 +75,9 @@ impl HttpClient for OnRuntime {
     }
 }
 
-/// Only the last cause tells a refused connection from an untrusted certificate.
+/// Joins an error with all its sources.
+///
+/// Only the last source distinguishes a refused connection from an untrusted certificate.
 fn with_causes(error: &(dyn Error + 'static)) -> String {
     std::iter::successors(Some(error), |&error| error.source())
         .map(ToString::to_string)

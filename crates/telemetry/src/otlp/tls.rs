@@ -1,4 +1,4 @@
-//! Whom a collector at `https://` has to be, and who this process is to it.
+//! TLS settings for a collector at `https://`: trusted roots and the client certificate.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     settings::{Pem, TlsFiles},
 };
 
-/// TLS for exports over HTTP.
+/// Returns the TLS configuration for exports over HTTP.
 pub(super) fn of_http(files: &TlsFiles) -> Result<ClientConfig, TelemetryError> {
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
@@ -28,7 +28,7 @@ pub(super) fn of_http(files: &TlsFiles) -> Result<ClientConfig, TelemetryError> 
         .map_err(|error| key.refused(error))
 }
 
-/// TLS for exports over gRPC.
+/// Adds the TLS configuration for exports over gRPC to an endpoint.
 pub(super) fn of_grpc(endpoint: Endpoint, files: &TlsFiles) -> Result<Endpoint, TelemetryError> {
     let mut config = ClientTlsConfig::new().trust_anchors(roots(files)?.roots);
     if let Some((certificate, key)) = &files.identity {
@@ -41,7 +41,7 @@ pub(super) fn of_grpc(endpoint: Endpoint, files: &TlsFiles) -> Result<Endpoint, 
         .map_err(|error| TelemetryError::Tls(error.to_string()))
 }
 
-/// The authorities that are named, and nobody else; the system's where none is.
+/// Returns the configured root certificates, or those of the system if none are configured.
 fn roots(files: &TlsFiles) -> Result<RootCertStore, TelemetryError> {
     let mut roots = RootCertStore::empty();
     if let Some(authorities) = &files.authorities {

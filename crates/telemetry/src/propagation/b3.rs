@@ -1,5 +1,6 @@
-//! Zipkin's B3 headers: one header for everything, or one for each part. Both forms are read; which
-//! one is written is configured.
+//! Zipkin's B3 headers: a single header, or one header per value.
+//!
+//! Both forms are read; the configuration selects the form that is written.
 
 use opentelemetry::{
     Context,
@@ -71,11 +72,11 @@ impl TextMapPropagator for B3 {
     }
 }
 
-/// Reads `TRACE-SPAN[-SAMPLED[-PARENT]]`, where `d` asks for a trace to be kept.
+/// Parses `TRACE-SPAN[-SAMPLED[-PARENT]]`; `d` (debug) as SAMPLED also means sampled.
 fn from_single(extractor: &dyn Extractor) -> Option<opentelemetry::trace::SpanContext> {
     let mut parts = extractor.get(SINGLE)?.split('-');
     let (trace, span) = (parts.next()?, parts.next()?);
-    // Without a decision the callee decides; whoever sends a trace wants to see it.
+    // Without a sampling decision the receiver decides; a caller that sends a trace wants it.
     let sampled = parts.next() != Some("0");
     remote(trace, span, sampled)
 }

@@ -10,7 +10,7 @@ use super::remote;
 
 const HEADER: &str = "uber-trace-id";
 
-/// A propagator of Jaeger's header; its baggage headers are left alone.
+/// A propagator for Jaeger's trace header; Jaeger's baggage headers are not supported.
 #[derive(Debug)]
 pub(super) struct Jaeger {
     fields: [String; 1],
@@ -33,7 +33,7 @@ impl TextMapPropagator for Jaeger {
         if ids.is_valid() {
             let (trace, span) = (ids.trace_id(), ids.span_id());
             let flags = u8::from(ids.is_sampled());
-            // The parent is no longer used, and always 0.
+            // The parent field is deprecated and always 0.
             injector.set(HEADER, format!("{trace}:{span}:0:{flags}"));
         }
     }

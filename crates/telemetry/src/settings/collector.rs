@@ -1,6 +1,6 @@
-//! Where and how a collector is reached: the `OTEL_EXPORTER_OTLP_*` variables.
+//! Reads the settings of a collector from the `OTEL_EXPORTER_OTLP_*` variables.
 //!
-//! Headers and compression are checked here and read by the exporter itself.
+//! Headers and compression are only checked here; the exporter reads these variables itself.
 
 mod endpoint;
 mod names;
@@ -20,19 +20,19 @@ pub(crate) use tls::{Pem, TlsFiles};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A collector of one signal.
+/// The collector settings of one signal.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Collector {
     pub(crate) protocol: Protocol,
-    /// Over HTTP with the signal's path, over gRPC without.
+    /// Endpoint URI; includes the signal's path for HTTP, but not for gRPC.
     pub(crate) endpoint: Uri,
     pub(crate) timeout: Duration,
-    /// Given exactly where the endpoint is at `https://`.
+    /// TLS files; present exactly if the endpoint is at `https://`.
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<TlsFiles>,
 }
 
-/// What is spoken with a collector.
+/// An OTLP transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Grpc,
@@ -84,7 +84,7 @@ impl Protocol {
             "grpc" => Self::Grpc,
             "http/protobuf" => Self::HttpProtobuf,
             other => {
-                // Collectors that take http/json take http/protobuf at the same address.
+                // Collectors that accept http/json accept http/protobuf at the same address.
                 variables.warn(unsupported(name, other, &["http/protobuf", "grpc"]));
                 Self::HttpProtobuf
             }
@@ -113,7 +113,7 @@ fn check_compression(
     }
 }
 
-/// The most specific of these variables that is set.
+/// Returns the name and value of the first of these variables that is set.
 fn first(variables: &Variables<'_>, names: Names) -> Option<(&'static str, String)> {
     names
         .into_iter()

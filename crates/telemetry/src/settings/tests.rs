@@ -12,7 +12,7 @@ fn read(set: &[(&str, &str)]) -> Settings {
     }))
 }
 
-/// The only warning about these variables.
+/// Returns the only warning about these variables.
 fn warning(set: &[(&str, &str)]) -> String {
     let warnings = read(set).warnings;
     assert_eq!(warnings.len(), 1, "{set:?}: {warnings:?}");
@@ -20,7 +20,7 @@ fn warning(set: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn nothing_is_exported_unless_asked_for() {
+fn exports_nothing_by_default() {
     for set in [
         &[][..],
         &[
@@ -41,7 +41,7 @@ fn nothing_is_exported_unless_asked_for() {
 }
 
 #[test]
-fn a_disabled_sdk_exports_nothing_and_still_propagates() {
+fn exports_nothing_but_propagates_if_the_sdk_is_disabled() {
     let settings = read(&[
         ("OTEL_SDK_DISABLED", "TRUE"),
         ("OTEL_METRICS_EXPORTER", "prometheus"),
@@ -54,7 +54,7 @@ fn a_disabled_sdk_exports_nothing_and_still_propagates() {
 
 #[cfg(feature = "prometheus")]
 #[test]
-fn metrics_are_served_on_localhost_9464_unless_told_otherwise() {
+fn serves_metrics_on_localhost_9464_by_default() {
     let asked = ("OTEL_METRICS_EXPORTER", "prometheus");
     assert_eq!(
         read(&[asked]).metrics,
@@ -78,7 +78,7 @@ fn metrics_are_served_on_localhost_9464_unless_told_otherwise() {
 }
 
 #[test]
-fn samplers_are_told_apart() {
+fn parses_every_sampler() {
     let sampler = |name: &str, ratio: &str| {
         let set = [
             ("OTEL_TRACES_SAMPLER", name),
@@ -105,7 +105,7 @@ fn samplers_are_told_apart() {
 }
 
 #[test]
-fn propagators_are_a_list_that_none_empties() {
+fn parses_a_list_of_propagators() {
     let propagators = |list: &str| read(&[("OTEL_PROPAGATORS", list)]).propagators;
     assert_eq!(propagators("baggage"), [Propagator::Baggage]);
     assert_eq!(
@@ -116,7 +116,7 @@ fn propagators_are_a_list_that_none_empties() {
 }
 
 #[test]
-fn the_environment_may_name_the_service_in_two_ways() {
+fn finds_the_service_name_in_either_variable() {
     assert!(read(&[("OTEL_SERVICE_NAME", "runner-a")]).names_service);
     let attributes = (
         "OTEL_RESOURCE_ATTRIBUTES",
@@ -127,7 +127,7 @@ fn the_environment_may_name_the_service_in_two_ways() {
 }
 
 #[test]
-fn every_propagator_of_the_specification_is_taken() {
+fn accepts_b3_and_jaeger_and_warns_about_other_propagators() {
     let settings = read(&[("OTEL_PROPAGATORS", "b3,b3multi,jaeger,xray,ottrace")]);
     #[cfg(feature = "propagators")]
     assert_eq!(
@@ -146,14 +146,14 @@ fn every_propagator_of_the_specification_is_taken() {
 }
 
 #[test]
-fn an_unknown_propagator_leaves_the_default() {
+fn keeps_the_default_for_an_unknown_propagator() {
     let settings = read(&[("OTEL_PROPAGATORS", "pigeon")]);
     assert_eq!(settings.propagators, DEFAULT_PROPAGATORS);
     assert_eq!(settings.warnings.len(), 1);
 }
 
 #[test]
-fn a_value_without_support_is_a_warning_with_the_supported_ones() {
+fn warns_about_an_unsupported_value_and_lists_supported_ones() {
     for (variable, value, supported) in [
         ("OTEL_SDK_DISABLED", "yes", "true, false"),
         ("OTEL_METRICS_EXPORTER", "logging", "none"),
@@ -173,7 +173,7 @@ fn a_value_without_support_is_a_warning_with_the_supported_ones() {
 
 #[cfg(all(feature = "console", feature = "otlp"))]
 #[test]
-fn the_first_supported_exporter_of_a_list_is_used() {
+fn uses_the_first_supported_exporter_of_a_list() {
     let settings = read(&[
         ("OTEL_TRACES_EXPORTER", "zipkin,console,otlp"),
         ("OTEL_METRICS_EXPORTER", "console"),
@@ -198,7 +198,7 @@ fn warns_that_only_the_first_of_two_exporters_is_used() {
 }
 
 #[test]
-fn a_malformed_value_is_a_warning_and_counts_as_unset() {
+fn warns_about_a_malformed_value_and_treats_it_as_unset() {
     for set in [
         &[("OTEL_RESOURCE_ATTRIBUTES", "region")][..],
         &[

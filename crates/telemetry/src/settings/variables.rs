@@ -1,11 +1,12 @@
-//! Reads single variables: an empty one counts as unset, and so does, with a warning, a malformed
-//! one.
+//! Reads single variables.
+//!
+//! An empty variable counts as unset. A malformed one also counts as unset and causes a warning.
 
 use std::{cell::RefCell, fmt::Display, str::FromStr};
 
 use crate::TelemetryError;
 
-/// The environment, or a test's stand-in for it, and the problems found while reading it.
+/// The environment (or a replacement in tests) and the problems found while reading it.
 pub(super) struct Variables<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
     warnings: RefCell<Vec<TelemetryError>>,
@@ -25,12 +26,12 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// Notes a problem that does not keep the process from starting.
+    /// Records a problem that does not prevent the process from starting.
     pub(super) fn warn(&self, problem: TelemetryError) {
         self.warnings.borrow_mut().push(problem);
     }
 
-    /// Returns the problems noted so far.
+    /// Returns the recorded problems.
     pub(super) fn into_warnings(self) -> Vec<TelemetryError> {
         self.warnings.into_inner()
     }
@@ -76,7 +77,7 @@ impl<'a> Variables<'a> {
         (number > 0).then_some(number)
     }
 
-    /// A share from 0 to 1; all of it where unset.
+    /// Returns a ratio from 0 to 1; the default is 1.
     pub(super) fn ratio(&self, name: &'static str) -> f64 {
         let ratio = self.number(name).unwrap_or(1.0);
         if (0.0..=1.0).contains(&ratio) {
@@ -87,7 +88,9 @@ impl<'a> Variables<'a> {
         1.0
     }
 
-    /// A list `key=value,key=value`. A warning names the place, not the text, which may be secret.
+    /// Parses a list `key=value,key=value`.
+    ///
+    /// Warnings give the position of a malformed entry, not its text, which may be secret.
     pub(super) fn pairs(&self, name: &'static str) -> Vec<(String, String)> {
         let list = self.get(name).unwrap_or_default();
         let pair = |(index, entry): (usize, &str)| match entry.split_once('=') {

@@ -16,13 +16,14 @@ pub const SCENARIO: &str = "TELEMETRY_SCENARIO";
 const LEVEL: &str = "TELEMETRY_LOG_LEVEL";
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a process left behind.
+/// The output of a process that has exited.
 pub struct Ended {
     pub stderr: String,
 }
 
-/// Plays a scenario to its end in a process that has these variables and no other `OTEL_*` ones.
-/// The scenario checks what only it can see, and must succeed.
+/// Runs a scenario in a process with these variables and no other `OTEL_*` variables.
+///
+/// The scenario itself checks all state inside its process, and must succeed.
 pub fn play(scenario: &str, log_level: u8, variables: &[(&str, &str)]) -> Ended {
     let mut command = Command::new(std::env::current_exe().expect("the test's own path"));
     command.args(["--ignored", "--exact", "scenario", "--nocapture"]);
@@ -61,19 +62,19 @@ pub fn play(scenario: &str, log_level: u8, variables: &[(&str, &str)]) -> Ended 
     Ended { stderr }
 }
 
-/// Inside a scenario: the log level its test chose, in JSON.
+/// Returns the log options inside a scenario: the level its test chose, in JSON.
 pub fn log_options() -> LogOptions {
     log_options_as(LogFormat::Json)
 }
 
-/// Inside a scenario: the log level its test chose.
+/// Returns the log options inside a scenario, with the level its test chose.
 pub fn log_options_as(format: LogFormat) -> LogOptions {
     let level = std::env::var(LEVEL).expect("a test sets the level");
     let level = level.parse().expect("a number");
     LogOptions { level, format }
 }
 
-/// Inside a scenario: runs it on a runtime such as the server has.
+/// Runs a scenario on a multi-threaded runtime, as the runner uses.
 pub fn block_on<F: Future<Output = ()>>(scenario: F) {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -83,7 +84,7 @@ pub fn block_on<F: Future<Output = ()>>(scenario: F) {
         .block_on(scenario);
 }
 
-/// Inside a scenario: runs it on a runtime such as the wrapper has.
+/// Runs a scenario on a single-threaded runtime, as the wrapper uses.
 pub fn block_on_one_thread<F: Future<Output = ()>>(scenario: F) {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -95,7 +96,7 @@ pub fn block_on_one_thread<F: Future<Output = ()>>(scenario: F) {
 // === impl Ended ===
 
 impl Ended {
-    /// Standard error, of which every line must be a JSON object.
+    /// Returns the lines of standard error, each of which must be a JSON object.
     pub fn lines(&self) -> Vec<Value> {
         self.stderr
             .lines()
@@ -106,7 +107,7 @@ impl Ended {
             .collect()
     }
 
-    /// The only line with that message.
+    /// Returns the only line with the given message.
     pub fn line(&self, message: &str) -> Value {
         let mut lines = self.lines();
         lines.retain(|line| line["message"] == message);

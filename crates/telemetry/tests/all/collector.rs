@@ -1,4 +1,4 @@
-//! An OTLP collector over gRPC that remembers what it was sent.
+//! An OTLP collector over gRPC that records all exports.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -25,7 +25,7 @@ use tonic::{
     Request, Response, Status, codec::CompressionEncoding, metadata::MetadataMap, transport::Server,
 };
 
-/// A running collector; it ends when dropped.
+/// A running collector, stopped when dropped.
 pub struct Collector {
     address: SocketAddr,
     received: Received,
@@ -77,7 +77,7 @@ impl Collector {
         format!("http://{}", self.address)
     }
 
-    /// Every span, with the name of the service it came from.
+    /// Returns every span with its service name.
     pub fn spans(&self) -> Vec<(String, Span)> {
         let received = self.received.0.lock().expect("no holder panicked");
         let mut spans = Vec::new();
@@ -105,7 +105,7 @@ impl Collector {
         spans
     }
 
-    /// Every metric of the last export.
+    /// Returns every metric of the last export.
     pub fn metrics(&self) -> Vec<Metric> {
         let received = self.received.0.lock().expect("no holder panicked");
         let (_, last) = received.metrics.last().expect("metrics were exported");
@@ -116,7 +116,7 @@ impl Collector {
             .collect()
     }
 
-    /// The headers of the first export of traces.
+    /// Returns the headers of the first export of traces.
     pub fn trace_headers(&self) -> MetadataMap {
         self.received.0.lock().expect("no holder panicked").traces[0]
             .0
@@ -124,7 +124,7 @@ impl Collector {
     }
 }
 
-/// An attribute's text.
+/// Returns the value of a string attribute.
 pub fn attribute(
     attributes: &[opentelemetry_proto::tonic::common::v1::KeyValue],
     key: &str,

@@ -1,11 +1,11 @@
-//! Exports over HTTP, which is what an unset protocol means.
+//! Tests of exports over HTTP, the default protocol.
 
 use std::net::{Ipv4Addr, TcpListener};
 
 use crate::{child::play, http_collector::HttpCollector, metrics};
 
 #[test]
-fn spans_and_metrics_arrive_at_their_paths() {
+fn sends_spans_and_metrics_to_their_paths() {
     let collector = HttpCollector::start();
     let endpoint = format!("{}/otlp/", collector.endpoint());
     let ended = play(
@@ -39,7 +39,7 @@ fn spans_and_metrics_arrive_at_their_paths() {
 }
 
 #[test]
-fn a_signals_own_endpoint_is_taken_as_it_is() {
+fn uses_a_signal_specific_endpoint_unchanged() {
     let collector = HttpCollector::start();
     let traces = format!("{}/spans?tenant=blue", collector.endpoint());
     let metrics = collector.endpoint();
@@ -59,7 +59,7 @@ fn a_signals_own_endpoint_is_taken_as_it_is() {
 }
 
 #[test]
-fn exports_are_compressed_where_asked_for() {
+fn compresses_exports_if_configured() {
     let collector = HttpCollector::start();
     play(
         "evaluate",
@@ -77,7 +77,7 @@ fn exports_are_compressed_where_asked_for() {
 }
 
 #[test]
-fn a_process_of_one_thread_exports_too() {
+fn exports_from_a_single_threaded_runtime() {
     let collector = HttpCollector::start();
     play(
         "evaluate on one thread",
@@ -94,7 +94,7 @@ fn a_process_of_one_thread_exports_too() {
 }
 
 #[test]
-fn a_talkative_log_does_not_trace_the_client_itself() {
+fn does_not_trace_the_http_client_at_log_level_5() {
     let collector = HttpCollector::start();
     play(
         "evaluate",
@@ -110,8 +110,8 @@ fn a_talkative_log_does_not_trace_the_client_itself() {
 }
 
 #[test]
-fn the_log_says_why_a_collector_was_not_reached() {
-    // Bound and closed again, so nothing listens there.
+fn logs_why_the_collector_was_not_reached() {
+    // Bound and closed again, so that the port refuses connections.
     let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .unwrap()
         .local_addr()

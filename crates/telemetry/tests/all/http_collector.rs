@@ -1,4 +1,4 @@
-//! An OTLP collector over HTTP that remembers what it was sent, with TLS where asked for.
+//! An OTLP collector over HTTP, optionally with TLS, that records all exports.
 
 use std::{
     convert::Infallible,
@@ -27,14 +27,14 @@ use rustls::ServerConfig;
 use tokio::{net::TcpListener, runtime::Runtime};
 use tokio_rustls::TlsAcceptor;
 
-/// A running collector; it ends when dropped.
+/// A running collector, stopped when dropped.
 pub struct HttpCollector {
     address: SocketAddr,
     received: Received,
     _runtime: Runtime,
 }
 
-/// A request as it came.
+/// A received export request.
 #[derive(Clone)]
 pub struct Export {
     pub path: String,
@@ -93,7 +93,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, received: Recei
         tokio::spawn(async move {
             match tls {
                 None => serve(TokioIo::new(stream), received).await,
-                // A client that turns away has its reasons; the tests look at those.
+                // A failed handshake is ignored here; the tests check the client's error.
                 Some(tls) => {
                     if let Ok(stream) = tls.accept(stream).await {
                         serve(TokioIo::new(stream), received).await;
@@ -107,7 +107,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, received: Recei
 async fn serve(stream: impl rt::Read + rt::Write + Unpin, received: Received) {
     let service = service_fn(|request| received.clone().take(request));
     let connection = server::conn::http1::Builder::new().serve_connection(stream, service);
-    // The client may leave in the middle.
+    // The client may disconnect at any time.
     let _ = connection.await;
 }
 

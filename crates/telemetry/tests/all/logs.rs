@@ -1,10 +1,10 @@
-//! Log lines as they arrive on standard error.
+//! Tests of the log lines on standard error.
 
 use runner_telemetry::LogFormat;
 
 use crate::child::{log_options_as, play};
 
-/// Scenario: logs a line of each kind, without a runtime.
+/// Scenario: logs a line of each level, without a runtime.
 pub fn log(format: LogFormat) {
     let _telemetry =
         runner_telemetry::init("telemetry-test", log_options_as(format)).expect("a start");
@@ -17,7 +17,7 @@ pub fn log(format: LogFormat) {
 }
 
 #[test]
-fn lines_are_json_objects_on_standard_error() {
+fn writes_json_lines_to_standard_error() {
     let ended = play("log", 2, &[]);
     let line = ended.line("an info");
     assert_eq!(line["level"], "info");
@@ -42,7 +42,7 @@ fn level_3_adds_health_checks() {
 }
 
 #[test]
-fn text_is_plain_where_nobody_watches() {
+fn writes_plain_text_without_a_terminal() {
     let ended = play("log as text", 2, &[]);
     assert!(!ended.stderr.contains('\x1b'), "{:?}", ended.stderr);
     let line = ended

@@ -1,7 +1,7 @@
-//! Telemetry as a whole process sees it.
+//! Tests of telemetry in a whole process.
 //!
-//! It is installed once for a process and reads that process's environment, so each test plays
-//! its scenario in a process of its own: this very binary, started again.
+//! Telemetry is installed once per process and reads the environment of the process. Each test
+//! therefore runs its scenario in a process of its own, by starting this test binary again.
 
 mod child;
 mod collector;
@@ -16,7 +16,7 @@ mod traces;
 
 use runner_telemetry::LogFormat;
 
-/// What a started process does; see [`child::play`].
+/// Entry point of the child processes; see [`child::play`].
 #[test]
 #[ignore = "the other tests start it as a process of its own"]
 fn scenario() {

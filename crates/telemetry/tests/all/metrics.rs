@@ -1,4 +1,4 @@
-//! Metrics as a scraper sees them.
+//! Tests of metrics served to a scraper.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::child::{log_options, play};
 
-/// An instrument as the documentation has it.
+/// An instrument as listed in docs/metrics.md.
 pub struct Documented {
     instrument: &'static str,
     prometheus: &'static str,
@@ -18,14 +18,14 @@ pub struct Documented {
     unit: &'static str,
 }
 
-/// The rows of the documentation's table of metrics that other crates record.
+/// Returns the documented metrics that other crates record.
 pub fn documented() -> Vec<Documented> {
     let mut rows = rows("| `function_runner.");
     rows.extend(self::rows("| `rpc."));
     rows
 }
 
-/// The rows of the process's own metrics.
+/// Returns the documented metrics of the process itself.
 pub fn of_the_process() -> Vec<Documented> {
     rows("| `process.")
 }
@@ -47,7 +47,7 @@ fn rows(start: &str) -> Vec<Documented> {
         .collect()
 }
 
-/// Records once with every documented instrument.
+/// Records one value with every documented instrument.
 pub fn record() {
     let meter = global::meter("function-runner");
     let attributes = [KeyValue::new("runtime", "exec")];
@@ -71,7 +71,7 @@ pub fn record() {
     }
 }
 
-/// Scenario: records, and scrapes itself over HTTP.
+/// Scenario: records metrics and scrapes them over HTTP.
 pub async fn scrape() {
     let telemetry = runner_telemetry::init("telemetry-test", log_options()).expect("a start");
     let address = telemetry.metrics_address().expect("metrics are served");
@@ -163,7 +163,7 @@ async fn ask(address: SocketAddr, method: Method, path: &str) -> (StatusCode, St
 }
 
 #[test]
-fn a_scraper_finds_every_documented_metric() {
+fn serves_every_documented_metric() {
     play(
         "scrape",
         2,
@@ -175,7 +175,7 @@ fn a_scraper_finds_every_documented_metric() {
 }
 
 #[test]
-fn the_host_may_be_an_address() {
+fn accepts_an_ip_address_as_host() {
     play(
         "scrape",
         2,

@@ -1,4 +1,4 @@
-//! A trace on its way through the process.
+//! Tests of trace propagation through the process.
 
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -11,10 +11,10 @@ use crate::child::{log_options, play};
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// A header to send instead of `traceparent`: its name and its value.
+/// Variables with the name and value of a header to send instead of `traceparent`.
 const HEADER: [&str; 2] = ["TELEMETRY_HEADER", "TELEMETRY_HEADER_VALUE"];
 
-/// Scenario: takes a request in, and makes one in a span further down.
+/// Scenario: receives a request and sends another one from a child span.
 pub async fn forward() {
     let _telemetry = runner_telemetry::init("telemetry-test", log_options()).expect("a start");
     let mut incoming = HeaderMap::new();
@@ -65,14 +65,14 @@ fn forwarded(variables: &[(&str, &str)]) -> (Value, Value) {
     (ended.line("forwarded"), ended.line("without a caller"))
 }
 
-/// A collector's address; the scenario ends before anything is sent there.
+/// Returns the address of a collector; the scenario ends before anything is sent to it.
 fn nowhere() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port on loopback");
     listener.local_addr().expect("a bound address").to_string()
 }
 
 #[test]
-fn a_trace_goes_on_from_the_spans_of_this_process() {
+fn continues_the_trace_from_its_own_span() {
     let endpoint = nowhere();
     let (line, lonely) = forwarded(&[
         ("OTEL_TRACES_EXPORTER", "otlp"),
@@ -93,7 +93,7 @@ fn a_trace_goes_on_from_the_spans_of_this_process() {
 }
 
 #[test]
-fn a_trace_passes_through_a_process_that_exports_none() {
+fn passes_a_trace_through_unchanged_without_an_exporter() {
     for variables in [
         &[][..],
         &[
@@ -110,7 +110,7 @@ fn a_trace_passes_through_a_process_that_exports_none() {
 }
 
 #[test]
-fn only_what_was_asked_for_is_carried() {
+fn uses_only_the_configured_propagators() {
     let (line, _) = forwarded(&[("OTEL_PROPAGATORS", "tracecontext")]);
     assert_eq!(line["parent"], CALLER);
     assert!(line.get("baggage").is_none());
@@ -124,7 +124,7 @@ fn only_what_was_asked_for_is_carried() {
 }
 
 #[test]
-fn zipkin_and_jaeger_headers_are_carried() {
+fn propagates_zipkin_and_jaeger_headers() {
     const SPAN: &str = "b7ad6b7169203331";
     let b3 = format!("{TRACE}-{SPAN}-1");
     let jaeger = format!("{TRACE}:{SPAN}:0:1");

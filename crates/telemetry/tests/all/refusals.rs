@@ -1,29 +1,29 @@
-//! What stops telemetry from starting, in the words a person reads.
+//! Tests of the errors that prevent telemetry from starting.
 
 use std::net::{Ipv4Addr, TcpListener};
 
 use crate::child::{log_options, play};
 
-/// Scenario: prints why telemetry does not start.
+/// Scenario: prints the error of starting telemetry.
 pub async fn start() {
     let error = runner_telemetry::init("telemetry-test", log_options()).expect_err("a refusal");
     eprintln!("{error}");
 }
 
-/// Scenario: the same outside of a runtime.
+/// Scenario: prints the error of starting telemetry outside of a runtime.
 pub fn start_without_a_runtime() {
     let error = runner_telemetry::init("telemetry-test", log_options()).expect_err("a refusal");
     eprintln!("{error}");
 }
 
-/// Scenario: a second start in one process.
+/// Scenario: prints the error of starting telemetry a second time.
 pub fn start_twice() {
     let _first = runner_telemetry::init("telemetry-test", log_options()).expect("a first start");
     start_without_a_runtime();
 }
 
 #[test]
-fn a_value_without_meaning_is_a_warning() {
+fn warns_about_an_unsupported_value() {
     let ended = play("forward", 2, &[("OTEL_METRICS_EXPORTER", "statsd")]);
     let warning = ended.line(
         "OTEL_METRICS_EXPORTER: \"statsd\" is not supported and is ignored; \
@@ -33,7 +33,7 @@ fn a_value_without_meaning_is_a_warning() {
 }
 
 #[test]
-fn a_busy_port_is_named() {
+fn names_a_port_that_is_in_use() {
     let holder = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = holder.local_addr().unwrap().port().to_string();
     let ended = play(
@@ -52,7 +52,7 @@ fn a_busy_port_is_named() {
 }
 
 #[test]
-fn exporters_say_that_they_need_a_runtime() {
+fn reports_that_exporters_need_a_runtime() {
     for variable in ["OTEL_METRICS_EXPORTER", "OTEL_TRACES_EXPORTER"] {
         let ended = play("start without a runtime", 2, &[(variable, "otlp")]);
         assert_eq!(
@@ -63,7 +63,7 @@ fn exporters_say_that_they_need_a_runtime() {
 }
 
 #[test]
-fn one_process_has_one_telemetry() {
+fn rejects_a_second_start() {
     let ended = play("start twice", 2, &[]);
     assert_eq!(
         ended.stderr,

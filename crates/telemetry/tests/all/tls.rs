@@ -1,4 +1,4 @@
-//! Collectors at `https://`.
+//! Tests of collectors at `https://`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,14 +18,14 @@ use crate::{
     http_collector::HttpCollector,
 };
 
-/// A private authority, and the files that it gave out.
+/// A private certificate authority and the files with its certificates.
 struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     files: TempDir,
 }
 
 #[test]
-fn a_private_authority_vouches_for_a_collector_over_http() {
+fn trusts_a_private_authority_over_http() {
     let authority = Authority::new();
     let collector = HttpCollector::start_with_tls(authority.server(false));
     evaluate(&collector.endpoint(), &authority, &[]);
@@ -33,7 +33,7 @@ fn a_private_authority_vouches_for_a_collector_over_http() {
 }
 
 #[test]
-fn a_private_authority_vouches_for_a_collector_over_grpc() {
+fn trusts_a_private_authority_over_grpc() {
     let authority = Authority::new();
     let identity = Identity::from_pem(authority.read("own.pem"), authority.read("own.key"));
     let collector = Collector::start_with(
@@ -47,7 +47,7 @@ fn a_private_authority_vouches_for_a_collector_over_grpc() {
 }
 
 #[test]
-fn a_collector_may_ask_who_calls() {
+fn sends_a_client_certificate() {
     let authority = Authority::new();
     let collector = HttpCollector::start_with_tls(authority.server(true));
     let (certificate, key) = (authority.file("own.pem"), authority.file("own.key"));
@@ -60,7 +60,7 @@ fn a_collector_may_ask_who_calls() {
 }
 
 #[test]
-fn nothing_is_sent_to_a_collector_nobody_vouches_for() {
+fn sends_nothing_to_an_untrusted_collector() {
     let (authority, another) = (Authority::new(), Authority::new());
     let collector = HttpCollector::start_with_tls(authority.server(false));
     let ended = evaluate(&collector.endpoint(), &another, &[]);
@@ -70,7 +70,7 @@ fn nothing_is_sent_to_a_collector_nobody_vouches_for() {
 }
 
 #[test]
-fn a_file_that_cannot_be_used_is_named_by_its_variable() {
+fn names_the_variable_of_an_unusable_file() {
     let authority = Authority::new();
     let (missing, key) = (authority.file("missing.pem"), authority.file("own.key"));
     for protocol in ["grpc", "http/protobuf"] {
@@ -104,7 +104,7 @@ fn a_file_that_cannot_be_used_is_named_by_its_variable() {
     }
 }
 
-/// Sends spans to a collector that this authority should vouch for.
+/// Sends spans to a collector, trusting only this authority.
 fn evaluate(endpoint: &str, authority: &Authority, more: &[(&str, &str)]) -> Ended {
     let (endpoint, ca) = (with_tls(endpoint), authority.file("ca.pem"));
     let mut variables = vec![
@@ -116,7 +116,7 @@ fn evaluate(endpoint: &str, authority: &Authority, more: &[(&str, &str)]) -> End
     play("evaluate", 2, &variables)
 }
 
-/// By the name that its certificate has.
+/// Returns the endpoint with `https://` and the host name of the collector's certificate.
 fn with_tls(endpoint: &str) -> String {
     endpoint.replace("http://127.0.0.1", "https://localhost")
 }
@@ -153,7 +153,7 @@ impl Authority {
         fs::read_to_string(self.file(name)).unwrap()
     }
 
-    /// A server of `localhost`, perhaps for this authority's clients alone.
+    /// Returns a TLS server configuration for `localhost`, optionally with client authentication.
     fn server(&self, asks_who_calls: bool) -> ServerConfig {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let config = ServerConfig::builder_with_provider(Arc::clone(&provider))

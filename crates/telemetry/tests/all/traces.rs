@@ -1,4 +1,4 @@
-//! Traces and metrics as a collector receives them over gRPC, and a service whose collector is away.
+//! Tests of exports over gRPC, including collectors that are unreachable.
 
 use std::{
     net::{Ipv4Addr, TcpListener},
@@ -17,7 +17,7 @@ use crate::{
 
 const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// Scenario: what the service does for one request.
+/// Scenario: creates the spans of one evaluation, as the service does.
 pub async fn evaluate() {
     let telemetry = runner_telemetry::init("telemetry-test", log_options()).expect("a start");
     metrics::record();
@@ -42,7 +42,7 @@ pub async fn evaluate() {
     telemetry.shutdown().await;
 }
 
-/// Scenario: far more spans than any queue holds, and then the end.
+/// Scenario: records far more spans than any queue holds, then shuts down.
 pub async fn flood() {
     let telemetry = runner_telemetry::init("telemetry-test", log_options()).expect("a start");
     metrics::record();
@@ -60,7 +60,7 @@ pub async fn flood() {
 }
 
 #[test]
-fn a_collector_receives_the_spans_of_an_evaluation() {
+fn exports_the_spans_of_an_evaluation() {
     let collector = Collector::start();
     let endpoint = collector.endpoint();
     let ended = play(
@@ -114,7 +114,7 @@ fn a_collector_receives_the_spans_of_an_evaluation() {
 }
 
 #[test]
-fn a_talkative_log_does_not_trace_the_exporter_itself() {
+fn does_not_trace_the_exporter_at_log_level_5() {
     let collector = Collector::start();
     let endpoint = collector.endpoint();
     let ended = play(
@@ -153,7 +153,7 @@ fn traces_do_not_depend_on_the_log_level() {
 }
 
 #[test]
-fn the_sampler_decides_what_is_sent() {
+fn exports_only_sampled_spans() {
     let collector = Collector::start();
     let endpoint = collector.endpoint();
     play(
@@ -170,7 +170,7 @@ fn the_sampler_decides_what_is_sent() {
 }
 
 #[test]
-fn the_service_is_called_what_the_environment_says() {
+fn uses_the_service_name_of_the_environment() {
     let collector = Collector::start();
     let endpoint = collector.endpoint();
     play(
@@ -193,7 +193,7 @@ fn the_service_is_called_what_the_environment_says() {
 }
 
 #[test]
-fn a_collector_receives_metrics_when_the_process_ends() {
+fn exports_metrics_at_shutdown() {
     let collector = Collector::start();
     let endpoint = collector.endpoint();
     play(
@@ -225,7 +225,7 @@ fn a_collector_receives_metrics_when_the_process_ends() {
 }
 
 #[test]
-fn a_disabled_sdk_sends_nothing() {
+fn sends_nothing_if_the_sdk_is_disabled() {
     let collector = Collector::start();
     let endpoint = collector.endpoint();
     let ended = play(
@@ -243,8 +243,8 @@ fn a_disabled_sdk_sends_nothing() {
 }
 
 #[test]
-fn a_collector_that_is_gone_costs_a_few_lines() {
-    // Bound and closed again, so nothing listens there.
+fn logs_a_few_lines_for_an_unreachable_collector() {
+    // Bound and closed again, so that the port refuses connections.
     let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .unwrap()
         .local_addr()
@@ -255,8 +255,8 @@ fn a_collector_that_is_gone_costs_a_few_lines() {
 }
 
 #[test]
-fn a_collector_that_never_answers_costs_a_few_lines() {
-    // The kernel completes connections that nobody will ever accept.
+fn logs_a_few_lines_for_a_collector_that_never_answers() {
+    // The kernel completes connections that are never accepted.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     for protocol in ["grpc", "http/protobuf"] {
         without_a_collector(&listener.local_addr().unwrap().to_string(), protocol);

@@ -1,4 +1,4 @@
-//! Clients that call for as long as a test likes: Go's own gRPC, as Porch has it.
+//! Clients that call continuously, with Go's gRPC library as in Porch.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::wait::LIMIT;
 
-/// Callers at work; they end with this value.
+/// Running callers, which stop when this value is dropped.
 pub struct Callers {
     child: Child,
     stdin: ChildStdin,
@@ -19,7 +19,8 @@ pub struct Callers {
 // === impl Callers ===
 
 impl Callers {
-    /// Starts so many, each with a connection of its own, and waits until each was answered.
+    /// Starts this many callers, each with its own connection, and waits for each one's first
+    /// response.
     pub async fn start(address: &str, image: &str, callers: usize) -> Self {
         let mut child = Command::new(program().await)
             .arg(format!("-address={address}"))
@@ -44,7 +45,7 @@ impl Callers {
         }
     }
 
-    /// Lets the last calls finish; returns what there is to say about all of them.
+    /// Waits for the last calls and returns the callers' report.
     pub async fn finish(self) -> String {
         let Self {
             mut child,

@@ -1,4 +1,4 @@
-//! kubectl on the test bed, in the root of the project: commands read as they do in its manual.
+//! Runs kubectl on the test bed, in the root of the project.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use testbed::Testbed;
 use tokio::io::AsyncWriteExt;
 
-/// kubectl without arguments.
+/// Returns a kubectl command without arguments.
 pub(super) fn command(bed: &Testbed) -> Result<Command> {
     let mut command = Command::new(bed.kube()?);
     command
@@ -16,7 +16,7 @@ pub(super) fn command(bed: &Testbed) -> Result<Command> {
     Ok(command)
 }
 
-/// What kubectl prints; it must succeed.
+/// Runs kubectl, requires success and returns its output.
 pub(super) async fn kubectl(bed: &Testbed, arguments: &[&str], input: Option<&str>) -> String {
     let command = command(bed).expect("kubectl is built");
     let mut child = tokio::process::Command::from(command)
@@ -41,7 +41,7 @@ pub(super) async fn kubectl(bed: &Testbed, arguments: &[&str], input: Option<&st
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Prints what is known of pods, for whoever reads why a test failed.
+/// Prints the description and logs of pods, to explain a failed test.
 pub(super) fn report(bed: &Testbed, namespace: &str, label: &str) {
     eprintln!("=== pods with {label} in {namespace} ===");
     for arguments in [

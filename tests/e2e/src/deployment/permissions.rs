@@ -1,4 +1,4 @@
-//! What an account may do, as the API server sees it.
+//! The permissions of an account, as the API server evaluates them.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,10 @@ use serde_json::{Value, json};
 
 use crate::Stage;
 
-/// Verb, API group, resource, and the name of the one object or `*`.
+/// A permission: verb, API group, resource, and the name of the object or `*`.
 pub type Permission = (String, String, String, String);
 
-/// Everything a service account, as `namespace:name`, may do in a namespace, wherever it is
-/// granted.
+/// Returns all permissions of a service account (`namespace:name`) in a namespace, from any role.
 pub async fn granted(stage: &Stage, account: &str, namespace: &str) -> BTreeSet<Permission> {
     let kubeconfig = Kubeconfig::read_from(stage.bed().kubeconfig()).expect("a kubeconfig");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
@@ -35,7 +34,7 @@ pub async fn granted(stage: &Stage, account: &str, namespace: &str) -> BTreeSet<
     permissions(&rules)
 }
 
-/// What the rules of a role come to, however they are grouped.
+/// Returns the permissions of a role's rules, independent of their grouping.
 #[must_use]
 pub fn permissions(rules: &Value) -> BTreeSet<Permission> {
     let mut all = BTreeSet::new();

@@ -31,13 +31,13 @@ use crate::{
     wait::{LIMIT, eventually},
 };
 
-/// The names under which Porch's manifests and the requirement have the runner's image.
+/// Names of the runner's image in Porch's manifests and in the requirement.
 const RUNNER_IMAGES: [&str; 3] = [
     "ghcr.io/kptdev/porch-function-runner:latest",
     "docker.io/nephio/porch-function-runner:latest",
     "image: function-runner:latest",
 ];
-/// The same for the wrapper's image.
+/// Names of the wrapper's image in the same documents.
 const WRAPPER_IMAGES: [&str; 3] = [
     "ghcr.io/kptdev/porch-wrapper-server:latest",
     "docker.io/nephio/porch-wrapper-server:latest",
@@ -73,7 +73,7 @@ pub struct Installation {
 // === impl Manifest ===
 
 impl Manifest {
-    /// A manifest of this package.
+    /// Returns a manifest of this package.
     #[must_use]
     pub fn new(name: &str, text: &str) -> Self {
         Self {
@@ -82,12 +82,13 @@ impl Manifest {
         }
     }
 
-    /// Reads files of `../shared`, the data that lies beside the checkout on some machines. Returns
-    /// nothing, and says so, where that directory is missing.
+    /// Reads files of `../shared`, a directory beside the checkout on some machines.
+    ///
+    /// Prints a line and returns `None` if the directory is missing.
     ///
     /// # Panics
     ///
-    /// If the directory is there and a file is not.
+    /// If the directory exists and a file does not.
     #[must_use]
     pub fn shared(paths: &[&str]) -> Option<Vec<Self>> {
         let shared = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
@@ -105,8 +106,9 @@ impl Manifest {
         Some(paths.iter().map(read).collect())
     }
 
-    /// Returns the manifest with a changed pod specification in its Deployment. A manifest without
-    /// a Deployment stays as it is.
+    /// Returns the manifest with a changed pod specification in its Deployment.
+    ///
+    /// A manifest without a Deployment stays unchanged.
     #[must_use]
     pub fn with_deployment(mut self, change: impl Fn(&mut Value)) -> Self {
         let mut objects = self.objects();
@@ -115,14 +117,14 @@ impl Manifest {
             .find(|object| object["kind"] == "Deployment");
         if let Some(deployment) = deployment {
             change(&mut deployment["spec"]["template"]["spec"]);
-            // JSON is YAML as well.
+            // JSON is also YAML.
             let texts: Vec<_> = objects.iter().map(Value::to_string).collect();
             self.text = texts.join("\n---\n");
         }
         self
     }
 
-    /// The text of the file.
+    /// Returns the text of the manifest.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -152,9 +154,10 @@ impl Manifest {
 // === impl Installation ===
 
 impl Installation {
-    /// Applies manifests one after the other to a cluster without Porch, and waits until the
-    /// Deployment is rolled out. Definitions exist only where a manifest has them; the namespaces
-    /// are created first where no manifest has them.
+    /// Applies manifests in their order to a cluster without Porch, and waits for the rollout.
+    ///
+    /// Definitions exist only if a manifest has them. The namespaces are created first if no
+    /// manifest has them.
     pub async fn apply(stage: &Stage, manifests: Vec<Manifest>) -> Self {
         assert!(remove(stage), "the cluster can be emptied");
         let this = Self {
@@ -185,7 +188,7 @@ impl Installation {
         self.manifests.iter().flat_map(Manifest::objects).collect()
     }
 
-    /// Returns host and port of the runner's Service, or of its only pod where there is no Service.
+    /// Returns host and port of the runner's Service, or of its only pod if there is no Service.
     pub async fn address(&self) -> String {
         let services: Api<Service> = Api::namespaced(self.stage.client(), NAMESPACE);
         let service = services.get_opt(NAME).await.expect("services can be read");
@@ -199,7 +202,7 @@ impl Installation {
         format!("{}:9445", address.expect("a pod with an address"))
     }
 
-    /// Returns how often containers of the runner were restarted.
+    /// Returns the number of restarts of the runner's containers.
     pub async fn restarts(&self) -> i32 {
         let pods = self.runner_pods().await;
         let statuses = pods.iter().filter_map(|pod| pod.status.as_ref());
@@ -207,8 +210,9 @@ impl Installation {
         containers.map(|container| container.restart_count).sum()
     }
 
-    /// Returns the time since the youngest container of the runner was started, in seconds. None: a
-    /// container does not run.
+    /// Returns the time in seconds since the youngest container of the runner was started.
+    ///
+    /// Returns `None` if a container does not run.
     pub async fn running_seconds(&self) -> Option<i64> {
         let pods = self.runner_pods().await;
         let statuses = pods.iter().filter_map(|pod| pod.status.as_ref());
@@ -221,7 +225,7 @@ impl Installation {
         ages.collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
-    /// Returns what the kubelet said about probes of the runner that failed.
+    /// Returns the kubelet's messages about failed probes of the runner.
     pub async fn failed_probes(&self) -> Vec<String> {
         let events: Api<Event> = Api::namespaced(self.stage.client(), NAMESPACE);
         let unhealthy = ListParams::default().fields("reason=Unhealthy");
@@ -277,7 +281,7 @@ impl Installation {
         texts
     }
 
-    /// Returns the FunctionConfig objects as the API server has them now.
+    /// Returns the FunctionConfig objects from the API server.
     pub async fn function_configs(&self) -> Vec<Value> {
         let get = [
             "-n",
@@ -314,7 +318,7 @@ impl Installation {
             (WRAPPER_IMAGES, image("wrapper-server")),
         ] {
             for name in names {
-                // The key stays where the name alone is not unique.
+                // The key is part of the pattern where the name alone is not unique.
                 let key = if name.starts_with("image: ") {
                     "image: "
                 } else {
@@ -379,7 +383,7 @@ fn exports_metrics(pod: &Pod) -> bool {
     })
 }
 
-/// Returns what a Prometheus server reads at an address.
+/// Returns the metrics that a Prometheus server reads at an address.
 pub(super) async fn scrape(address: &str) -> String {
     let mut stream = TcpStream::connect(address).await.expect("metrics");
     let request = b"GET /metrics HTTP/1.0\r\n\r\n";
@@ -401,6 +405,6 @@ fn remove(stage: &Stage) -> bool {
         });
         deleted.is_ok_and(|status| status.success())
     };
-    // A namespace whose objects have a definition that is going would wait for them.
+    // In this order, because a namespace waits for objects whose definition is being deleted.
     delete(&["namespace", NAMESPACE, FUNCTION_NAMESPACE]) && delete(&["-k", "deploy/crds"])
 }

@@ -19,7 +19,7 @@ use crate::{Stage, wait::LIMIT};
 /// The Service `registry` in the namespace `localhost`.
 const HOST: &str = "registry.localhost:5000";
 
-/// The name for as long as this value lives.
+/// The name in use, until this value is dropped.
 pub struct NamedRegistry {
     stage: Stage,
     _name: Fault<'static>,

@@ -1,8 +1,8 @@
-//! The overlay for developers on an empty cluster, by the commands the manual gives.
+//! The overlay for developers on an empty cluster, installed with the commands of the manual.
 //!
-//! Nothing of it is changed, so its names are taken while it is there: a test needs the cluster
-//! alone. What it expects around it the test bed brings: images under the names it has for them,
-//! and functions in a [`NamedRegistry`].
+//! The overlay is applied unchanged, so its names are in use meanwhile and a test needs the cluster
+//! alone. The test bed provides what the overlay expects: images under its names, and functions in
+//! a [`NamedRegistry`].
 
 use std::process::Stdio;
 
@@ -29,30 +29,30 @@ use crate::{
 const OVERLAY: &str = "deploy/overlays/dev";
 const IMAGES: &str = "localhost:5000";
 
-/// The overlay as long as it is applied; nothing is left of it afterwards.
+/// The applied overlay, deleted completely when this value is dropped.
 pub struct Verbatim {
     stage: Stage,
     registry: NamedRegistry,
     _images: Fault<'static>,
 }
 
-/// A port of this machine that leads to the runner's service.
+/// A port of this machine that is forwarded to the runner's service.
 pub struct Forwarded {
     address: String,
     _kubectl: Child,
-    /// It says more with every connection, and must not find the pipe closed.
+    /// Output of kubectl, kept open because kubectl prints a line for every connection.
     _lines: BufReader<ChildStdout>,
 }
 
 // === impl Verbatim ===
 
 impl Verbatim {
-    /// The runner's namespace.
+    /// Namespace of the runner.
     pub const NAMESPACE: &str = "porch-system";
-    /// That of functions.
+    /// Namespace of functions.
     pub const FUNCTION_NAMESPACE: &str = "porch-fn-system";
 
-    /// Applies it where there is nothing of it, and waits until it is rolled out.
+    /// Applies the overlay to a cluster without it, and waits for the rollout.
     pub async fn install(stage: &Stage) -> Self {
         assert!(remove(stage), "the cluster can be emptied");
         let images = stage.bed().with_registry_named(IMAGES);
@@ -65,20 +65,20 @@ impl Verbatim {
         this
     }
 
-    /// A function's image by a name that both nodes and pods understand.
+    /// Returns a function's image under a name that nodes and pods can resolve.
     #[must_use]
     pub fn function(&self, name: &str) -> String {
         self.registry.function(name)
     }
 
-    /// kubectl in the runner's namespace; it must succeed.
+    /// Runs kubectl in the runner's namespace, requires success and returns its output.
     pub async fn own(&self, arguments: &[&str]) -> String {
         let mut all = vec!["-n", Self::NAMESPACE];
         all.extend(arguments);
         self.kubectl(&all).await
     }
 
-    /// Makes the runner reachable from this machine, on a port that is free.
+    /// Forwards a free port of this machine to a port of the runner.
     pub async fn forward(&self, port: u16) -> Forwarded {
         let kubectl = command(self.stage.bed()).expect("kubectl is built");
         let mut child = Command::from(kubectl)
@@ -105,7 +105,7 @@ impl Verbatim {
         }
     }
 
-    /// What its one replica counts, as Prometheus reads it.
+    /// Returns the metrics of the only replica, as Prometheus reads them.
     pub async fn metrics(&self) -> String {
         let forwarded = self.forward(9464).await;
         scrape(forwarded.address()).await
@@ -125,8 +125,10 @@ impl Verbatim {
         self.own(&status).await;
     }
 
-    /// The node of an empty cluster has no image. This one keeps what it has pulled under a tag,
-    /// and function pods would get the wrapper of an earlier test.
+    /// Pulls the newest wrapper image to the node.
+    ///
+    /// The node of an empty cluster has no images. This node keeps images that it pulled under a
+    /// tag, and function pods would get the wrapper of an earlier test.
     async fn forget_older_wrappers(&self) {
         let pull = json!({"metadata": {"name": "pull"}, "spec": {
             "restartPolicy": "Never",
@@ -158,7 +160,7 @@ impl Drop for Verbatim {
         if !remove(&self.stage) {
             eprintln!("cannot remove what {OVERLAY} has made");
         }
-        // Other tests find them as those before them did.
+        // Other tests need the definitions.
         let _ = command(self.stage.bed()).and_then(|mut kubectl| {
             kubectl.args(["apply", "-k", "deploy/crds"]);
             Ok(kubectl.stdout(Stdio::null()).status()?)
@@ -169,7 +171,7 @@ impl Drop for Verbatim {
 // === impl Forwarded ===
 
 impl Forwarded {
-    /// Host and port.
+    /// Returns host and port.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address

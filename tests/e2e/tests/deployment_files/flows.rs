@@ -1,21 +1,23 @@
-//! Whether network policies let a connection through, by the rules of `networking.k8s.io/v1`: a pod
-//! that no policy selects is open; one that some select lets in, or out, what any of them allows.
+//! Evaluates network policies by the rules of `networking.k8s.io/v1`.
+//!
+//! A pod that no policy selects is open. A selected pod allows what at least one of its policies
+//! allows, separately for each direction.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The label that every namespace has.
+/// Label that every namespace has.
 const NAMESPACE: &str = "kubernetes.io/metadata.name";
 
-/// An end of a connection.
+/// One end of a connection.
 pub struct Pod {
-    /// None for what is no pod of the cluster.
+    /// Namespace of the pod; `None` outside the cluster.
     namespace: Option<String>,
     labels: BTreeMap<String, String>,
 }
 
-/// A connection that somebody might want to make.
+/// A possible connection.
 pub struct Flow<'a> {
     pub from: &'a Pod,
     pub to: &'a Pod,

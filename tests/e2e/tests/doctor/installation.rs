@@ -1,4 +1,4 @@
-//! An installation as sound as one can be: whatever a test finds wrong it has broken itself.
+//! A sound installation, in which each test breaks one thing.
 
 use std::fmt::Debug;
 
@@ -21,12 +21,12 @@ use tokio::process::Command;
 
 const NAME: &str = "function-runner";
 
-/// Everything in the stage's own namespace, the runner with its functions.
+/// An installation with the runner and its functions in the stage's own namespace.
 pub struct Installation {
     stage: Stage,
 }
 
-/// What `krm doctor` said.
+/// The result of `krm doctor`.
 #[derive(Debug)]
 pub struct Report {
     pub code: i32,
@@ -34,7 +34,7 @@ pub struct Report {
     pub text: String,
 }
 
-/// One thing that failed.
+/// A failed finding.
 #[derive(Debug)]
 pub struct Failed {
     pub says: String,
@@ -44,8 +44,9 @@ pub struct Failed {
 // === impl Installation ===
 
 impl Installation {
-    /// Installs it and waits until it is ready. The Deployment's pod only stands there: what is
-    /// evaluated is evaluated by a runner outside.
+    /// Installs everything and waits until it is ready.
+    ///
+    /// The Deployment's pod only sleeps; a runner outside the cluster does the evaluations.
     pub async fn create(stage: &Stage) -> Self {
         define(stage).await;
         let installation = Self {
@@ -91,7 +92,7 @@ impl Installation {
         installation
     }
 
-    /// Makes one more object.
+    /// Creates another object.
     pub async fn put<K>(&self, object: Value)
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
@@ -109,7 +110,7 @@ impl Installation {
         made.expect("the cluster takes the object");
     }
 
-    /// Runs the command with more arguments.
+    /// Runs `krm doctor` with additional arguments.
     pub async fn doctor(&self, arguments: &[&str]) -> Report {
         let namespace = self.stage.namespace();
         let mut all = vec!["--runner-namespace", namespace];
@@ -120,7 +121,7 @@ impl Installation {
         Report::of(&self.stage, &all).await
     }
 
-    /// Changes the variable of the Deployment, or takes it away, and waits until that is so.
+    /// Sets or removes the Deployment's variable for the wrapper image, and waits for the rollout.
     pub async fn set_wrapper(&self, image: Option<&str>) {
         let path = "/spec/template/spec/containers/0/env";
         let env = match image {
@@ -139,7 +140,7 @@ impl Installation {
         self.ready().await;
     }
 
-    /// Waits until a runner has put an error into the object's status.
+    /// Waits until a runner has written an error to the object's status.
     pub async fn acted_on(&self, name: &str) {
         let objects = self.stage.api::<FunctionConfig>();
         eventually("an error in the object's status", async || {
@@ -147,7 +148,7 @@ impl Installation {
             object.status.is_some_and(|status| status.error.is_some())
         })
         .await;
-        // Stored by the runner when it starts.
+        // The runner stores the template at its start.
         let templates = self.stage.api::<PodTemplate>();
         eventually("a stored template", async || {
             let found = templates.get_opt("base-pod-template").await;
@@ -197,7 +198,7 @@ impl Report {
         }
     }
 
-    /// Nothing is wrong, and everything was looked at but private registries, which are off.
+    /// Checks that every check succeeded, except that of private registries, which are off.
     pub fn is_clean(&self) {
         assert_eq!(self.code, 0, "{self:#?}");
         for finding in &self.findings {
@@ -211,7 +212,7 @@ impl Report {
         );
     }
 
-    /// The first that a check found.
+    /// Returns the first finding of a check.
     pub fn says(&self, check: &str) -> &str {
         let finding = self.findings.iter().find(|it| it["check"] == check);
         finding
@@ -219,7 +220,7 @@ impl Report {
             .unwrap_or_default()
     }
 
-    /// What failed of a check, which must be one thing.
+    /// Returns the failed finding of a check, which must be the only one of that check.
     pub fn failed(&self, check: &str) -> Failed {
         assert_eq!(self.code, 1, "{self:#?}");
         let is = |it: &&Value| it["check"] == check && it["state"] == "failed";
@@ -234,7 +235,7 @@ impl Report {
         }
     }
 
-    /// The same where nothing else may have failed.
+    /// Returns the failed finding of a check, which must be the only one of the report.
     pub fn only_failure(&self, check: &str) -> Failed {
         let failures = self.findings.iter().filter(|it| it["state"] == "failed");
         assert_eq!(failures.count(), 1, "{self:#?}");
@@ -242,7 +243,7 @@ impl Report {
     }
 }
 
-/// Changes an object, JSON patch by JSON patch.
+/// Applies JSON patches to an object.
 pub async fn patched<K>(api: &Api<K>, name: &str, changes: &[Value])
 where
     K: Resource + Clone + Debug + DeserializeOwned,

@@ -17,16 +17,16 @@ use anyhow::{Context, Result};
 
 use crate::{Testbed, registries};
 
-/// How slow a registry is.
+/// The speed of a slow registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Before the first byte of every connection.
+    /// Delay before the first byte of every connection.
     pub latency: Duration,
-    /// Afterwards; zero is a registry that never gets anywhere.
+    /// Rate after the delay; with zero nothing is ever sent.
     pub bytes_per_second: u32,
 }
 
-/// The proxy; gone when dropped.
+/// A slow proxy to the open registry, which stops when this value is dropped.
 #[must_use = "the proxy ends when it is dropped"]
 pub struct SlowRegistry<'a> {
     bed: &'a Testbed,
@@ -50,7 +50,7 @@ impl<'a> SlowRegistry<'a> {
                     break;
                 }
                 let ends = Arc::clone(&ends);
-                // Errors of one connection are the client's to notice.
+                // The client notices an error of its connection.
                 thread::spawn(move || serve(&client, registry, pace, &ends));
             }
         });
@@ -65,7 +65,8 @@ impl<'a> SlowRegistry<'a> {
         Ok(slow)
     }
 
-    /// The registry as images name it: everything in the open registry is here too.
+    /// Returns the proxy's host, as image references contain it; all images of the open registry
+    /// are there.
     #[must_use]
     pub fn host(&self) -> String {
         format!("localhost:{}", self.address.port())
@@ -79,7 +80,7 @@ impl<'a> SlowRegistry<'a> {
 impl Drop for SlowRegistry<'_> {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // Wakes the acceptor, which then sees that it is over.
+        // Wakes the acceptor, which then checks the flag.
         let _ = TcpStream::connect(self.address);
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
@@ -105,7 +106,7 @@ fn serve(
     sent
 }
 
-/// Passes bytes on at the given pace, a tenth of a second's worth at a time.
+/// Forwards bytes at the given pace, in portions of 0.1 s.
 fn trickle(
     mut from: TcpStream,
     mut to: &TcpStream,
@@ -128,7 +129,7 @@ fn trickle(
                 to.write_all(&buffer[..length])?;
                 thread::sleep(BEAT);
             }
-            // Silence of the registry: look whether it is over, and listen on.
+            // The registry sends nothing: check the flag and read again.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => {}
             Err(error) => return Err(error),
         }

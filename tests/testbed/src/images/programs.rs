@@ -15,13 +15,13 @@ use runner_image::Tree;
 use super::{run, sources};
 use crate::layout;
 
-/// Where Debian puts a busybox that needs no libraries.
+/// Paths of Debian's static busybox.
 const BUSYBOX: [&str; 2] = ["/bin/busybox", "/usr/bin/busybox"];
 
-/// The names under which busybox is there in the images.
+/// Names of busybox in the images.
 const APPLETS: [&str; 8] = ["cat", "mktemp", "printf", "rm", "sh", "sleep", "wc", "yes"];
 
-/// A root with busybox in it.
+/// Returns a root directory with busybox.
 pub(super) fn busybox() -> Result<Tree> {
     let program = BUSYBOX
         .iter()
@@ -35,7 +35,7 @@ pub(super) fn busybox() -> Result<Tree> {
     Ok(tree)
 }
 
-/// What keeps a pod's namespaces open.
+/// Builds the pause program, which keeps a pod's namespaces open.
 pub(super) fn pause(parts: &Path) -> Result<Vec<u8>> {
     layout::make_dir(parts)?;
     let program = parts.join("pause");
@@ -46,25 +46,27 @@ pub(super) fn pause(parts: &Path) -> Result<Vec<u8>> {
     Ok(fs::read(program)?)
 }
 
-/// The function written on kyaml.
+/// Builds the function in Go with kyaml.
 pub(super) fn set_namespace(parts: &Path) -> Result<Vec<u8>> {
     let program = parts.join("set-namespace");
     go_build(&sources().join("set-namespace"), &program, ".")?;
     Ok(fs::read(program)?)
 }
 
-/// The Rust example.
+/// Builds the example function in Rust.
 pub(super) fn set_label() -> Result<Vec<u8>> {
     static_program("set-label")
 }
 
-/// Builds the wrapper's image as it is shipped, pushes it, and returns what it is now.
+/// Builds the wrapper's image as it is shipped, pushes it and returns its reference with digest.
 pub(super) fn push_wrapper(host: &str, tag: &str) -> Result<String> {
     push_image("wrapper", &format!("{host}/wrapper-server:{tag}"), &[])
 }
 
-/// The same of the runner's image, but of an ordinary build for this machine: a release takes
-/// minutes after every change.
+/// Builds the runner's image with the `dev` profile for this machine, pushes it and returns its
+/// reference with digest.
+///
+/// A release build takes minutes after every change.
 pub(super) fn push_runner(host: &str, tag: &str) -> Result<String> {
     let quick = ["--profile", "dev", "--architectures", architecture()];
     push_image("runner", &format!("{host}/function-runner:{tag}"), &quick)
@@ -89,7 +91,7 @@ fn push_image(name: &str, image: &str, arguments: &[&str]) -> Result<String> {
         .with_context(|| format!("cargo xtask image {name} does not say what it pushed"))
 }
 
-/// A program that `tests/tools/build` made.
+/// Returns a program that `tests/tools/build` builds.
 pub(super) fn foreign_tool(name: &str) -> Result<Vec<u8>> {
     let build = root().join("tests/tools/build");
     run(&mut Command::new(&build))?;
@@ -98,8 +100,10 @@ pub(super) fn foreign_tool(name: &str) -> Result<Vec<u8>> {
     fs::read(path.trim()).with_context(|| format!("cannot read {}", path.trim()))
 }
 
-/// A program of this workspace that needs no libraries. Not in the usual target directory: that
-/// may be locked by the very build that runs us.
+/// Builds a static program of this workspace.
+///
+/// The target directory is not the usual one, which the build that runs this program may have
+/// locked.
 fn static_program(package: &str) -> Result<Vec<u8>> {
     const PROFILE: &str = "tiny";
     let target = static_triple();

@@ -1,4 +1,4 @@
-//! A root with Python in it, put together from Debian's packages without installing them.
+//! A root directory with Python, made from Debian's packages without installing them.
 
 use std::{
     fs,
@@ -13,10 +13,10 @@ use runner_image::Tree;
 use super::run;
 use crate::{layout, network};
 
-/// What no program in a container reads.
+/// Directories that no program in a container reads.
 const LEFT_OUT: [&str; 3] = ["usr/share/doc", "usr/share/lintian", "usr/share/man"];
 
-/// The root, unpacked once for each version of Python.
+/// Returns the root directory, unpacked once for each version of Python.
 pub(super) fn root(parts: &Path) -> Result<Tree> {
     let version = version()?;
     let unpacked = parts.join(format!("{version}-{}", std::env::consts::ARCH));
@@ -24,7 +24,7 @@ pub(super) fn root(parts: &Path) -> Result<Tree> {
         unpack(&version, &unpacked)?;
     }
     let mut tree = tree_of(&unpacked)?.symlink("usr/bin/python3", &version)?;
-    // Newer releases have everything under /usr, and leave these links to the installation.
+    // Newer releases have everything under /usr and create these links during installation.
     for directory in ["lib", "lib64"] {
         if !unpacked.join(directory).exists() && unpacked.join("usr").join(directory).exists() {
             tree = tree.symlink(directory, &format!("usr/{directory}"))?;
@@ -33,7 +33,7 @@ pub(super) fn root(parts: &Path) -> Result<Tree> {
     Ok(tree)
 }
 
-/// Debian's Python of this release, such as `python3.11`.
+/// Returns the name of Debian's Python in this release, such as `python3.11`.
 fn version() -> Result<String> {
     let depends = network::run("apt-cache", &["depends", "python3-minimal"])?;
     depends

@@ -57,7 +57,7 @@ fn told(survey: &Survey) -> (PodRuntime, Vec<String>) {
 }
 
 #[test]
-fn a_function_is_told_with_tag_and_digest_apart() {
+fn reports_tag_and_digest_separately() {
     let (report, degraded) = told(&survey());
     let function = &report.functions[0];
     assert_eq!(
@@ -72,14 +72,14 @@ fn a_function_is_told_with_tag_and_digest_apart() {
 }
 
 #[test]
-fn steps_of_a_start_are_told_in_the_order_they_came() {
+fn reports_start_steps_in_chronological_order() {
     let mut survey = survey();
     let after = |milliseconds| Some(Duration::from_millis(milliseconds));
     let start = StartPhases {
         metadata: after(90),
         created: after(10),
         listening: after(40),
-        // Kubernetes shows the address after the pod has called home.
+        // Kubernetes may show the address after the pod has announced itself.
         address: after(70),
         ready: after(50),
         ..StartPhases::default()
@@ -100,7 +100,7 @@ fn steps_of_a_start_are_told_in_the_order_they_came() {
 }
 
 #[test]
-fn what_keeps_pods_from_starting_is_degraded() {
+fn reports_failed_pod_starts_as_degraded() {
     let mut survey = survey();
     let failure = EvaluationError::new(Reason::PodStartFailed, "ErrImagePull: no such image");
     survey.pool.functions[0].start_failure = Some((failure, Duration::from_secs(2)));

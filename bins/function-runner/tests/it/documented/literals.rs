@@ -1,4 +1,4 @@
-//! The string literals of the programs' sources.
+//! Finds the string literals in the programs' sources.
 
 use std::{fs, path::Path};
 
@@ -27,7 +27,9 @@ fn collect(directory: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// Reads the strings of a source: enough of Rust's grammar to skip comments and characters.
+/// Returns the string literals of a source file.
+///
+/// Implements just enough of Rust's grammar to skip comments and character literals.
 fn strings(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = source;
@@ -64,7 +66,7 @@ fn raw(source: &str, hashes: usize) -> (String, &str) {
     (text.to_owned(), rest)
 }
 
-/// Reads a string up to its end; a backslash before a line's end continues it on the next line.
+/// Reads a string up to its closing quote; a backslash at the end of a line continues the string.
 fn escaped(source: &str) -> (String, &str) {
     let mut text = String::new();
     let mut chars = source.char_indices();
@@ -91,7 +93,7 @@ fn escaped(source: &str) -> (String, &str) {
 }
 
 #[test]
-fn strings_are_told_from_comments_and_characters() {
+fn distinguishes_strings_from_comments_and_characters() {
     let source = "let a = \"one \\\n   line\"; // \"no\"\nlet c = '\"'; r#\"raw \"x\"\"#; f(\"say \\\"it\\\"\")";
     assert_eq!(strings(source), ["one line", "raw \"x\"", "say \"it\""]);
 }

@@ -1,20 +1,20 @@
-//! Texts with gaps, and whether one is a part of another.
+//! Texts with gaps, and a test whether one is part of another.
 
-/// A text in which `None` stands for anything.
+/// A text in which `None` matches anything.
 pub struct Pattern(Vec<Option<char>>);
 
-/// Words of the documentation that stand for what differs from call to call.
+/// Words in the documentation that stand for variable parts.
 const PLACEHOLDERS: [&str; 5] = ["IMAGE", "PATH", "STDERR", "CODE", "TAG"];
 
 // === impl Pattern ===
 
 impl Pattern {
-    /// Returns a text without gaps.
+    /// Returns a pattern without gaps.
     pub fn of_text(text: &str) -> Self {
         Self(text.chars().map(Some).collect())
     }
 
-    /// Returns a quoted text, in which `…` and each of [`PLACEHOLDERS`] is a gap.
+    /// Returns the pattern of a quoted text, in which `…` and each of [`PLACEHOLDERS`] is a gap.
     pub fn of_quote(text: &str) -> Self {
         let text = PLACEHOLDERS
             .iter()
@@ -22,7 +22,7 @@ impl Pattern {
         Self(text.chars().map(|c| (c != '…').then_some(c)).collect())
     }
 
-    /// Returns a format string, in which a placeholder is a gap.
+    /// Returns the pattern of a format string, in which each placeholder is a gap.
     pub fn of_format_string(text: &str) -> Self {
         let mut pattern = Vec::new();
         let mut chars = text.chars().peekable();
@@ -42,8 +42,10 @@ impl Pattern {
         Self(pattern)
     }
 
-    /// Returns whether some part of another text can read like this one, by more than its gaps: of
-    /// the letters here, three in five must be letters there.
+    /// Returns whether some part of another text matches this pattern.
+    ///
+    /// A match through gaps alone does not count: of the letters in this pattern, three in five
+    /// must match letters of the other text.
     pub fn is_part_of(&self, other: &Self) -> bool {
         let letters = self.0.iter().flatten().count();
         if other.0.iter().flatten().count() * 5 < letters * 3 {
@@ -59,8 +61,10 @@ impl Pattern {
         best.is_some_and(|common| common * 5 >= letters * 3)
     }
 
-    /// For each rest of this pattern: the most letters it has in common with a beginning of the rest
-    /// of `other` from `i` on, or none if it cannot read like that. `below` is the row of `i + 1`.
+    /// Returns the scores of all suffixes of this pattern against `other` from `i` on.
+    ///
+    /// A score is the largest number of letters in common with a prefix of the rest of `other`, or
+    /// `None` without a match. `below` is the row of `i + 1`.
     fn row(&self, other: &Self, i: usize, below: &[Option<usize>]) -> Vec<Option<usize>> {
         let mut row = vec![None; self.0.len() + 1];
         row[self.0.len()] = Some(0);
@@ -86,7 +90,7 @@ impl std::fmt::Debug for Pattern {
 }
 
 #[test]
-fn a_quote_is_compared_with_format_strings() {
+fn compares_quotes_with_format_strings() {
     for (quote, source, is_part) in [
         (
             "cannot read … (--config): …",

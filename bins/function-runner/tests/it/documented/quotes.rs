@@ -1,8 +1,8 @@
-//! The texts that the documentation quotes.
+//! Finds the texts that the documentation quotes.
 
 use std::{fs, path::Path};
 
-/// First words of code spans that are commands.
+/// First words of code spans that are commands, not messages.
 const COMMANDS: [&str; 9] = [
     "cargo",
     "cp",
@@ -15,7 +15,7 @@ const COMMANDS: [&str; 9] = [
     "wrapper-server",
 ];
 
-/// First cells of the header of tables whose first column quotes texts.
+/// First header cells of tables whose first column quotes texts.
 const COLUMNS: [&str; 3] = ["message", "seen", "what a client sees"];
 
 /// A code span that quotes a program.
@@ -29,9 +29,9 @@ pub struct Quote {
 
 /// Returns the texts quoted in docs/*.md and README.md.
 ///
-/// Quoted texts are code spans with a blank in the first column of tables that are about messages
-/// and at the beginning of list items, and everywhere else those of four words and more that begin
-/// with a letter and not with a command.
+/// In the first column of tables about messages and at the start of list items, every code span
+/// with a space is a quoted text. Elsewhere, it needs at least four words and must start with a
+/// letter, but not with a command.
 pub fn quotes(repository: &Path) -> Vec<Quote> {
     let mut files = vec![repository.join("README.md")];
     let docs = fs::read_dir(repository.join("docs")).unwrap();
@@ -81,7 +81,7 @@ fn of_file(file: &str, text: &str, found: &mut Vec<Quote>) {
     }
 }
 
-/// Returns the code spans of a line, and where they begin.
+/// Returns the code spans of a line with their offsets.
 fn spans(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     line.split('`')

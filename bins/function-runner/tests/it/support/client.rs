@@ -1,4 +1,4 @@
-//! A client such as Porch is.
+//! A gRPC client like the one in Porch.
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
@@ -24,13 +24,13 @@ use super::{LIMIT, LIST};
 
 pub type Answer = Result<EvaluateFunctionResponse, Status>;
 
-/// One connection. Clones share it.
+/// A connection to the server, shared by its clones.
 #[derive(Clone)]
 pub struct Client {
     channel: Channel,
 }
 
-/// What is asked for.
+/// A request with its time limit and compression.
 #[derive(Clone, Debug)]
 pub struct Request {
     message: EvaluateFunctionRequest,
@@ -51,7 +51,7 @@ impl Client {
         Self { channel }
     }
 
-    /// Calls `example.com/fn/NAME:v1` with the small list.
+    /// Calls `example.com/fn/NAME:v1` with [`LIST`].
     pub async fn call(&self, name: &str) -> Answer {
         self.send(Request::of(name)).await
     }
@@ -132,14 +132,15 @@ impl Request {
     }
 }
 
-/// The list of a success, as text.
+/// Returns the list of a successful response as text.
 pub fn list_of(answer: Answer) -> String {
     let answer = answer.unwrap_or_else(|status| panic!("{status:?}"));
     String::from_utf8(answer.resource_list.to_vec()).unwrap()
 }
 
-/// The error of a failure, which must have this code and say so in its details too: a status made
-/// by the client itself has none.
+/// Returns the error of a failed call.
+///
+/// The error must have this code and details; a status created by the client itself has none.
 pub fn error_of(answer: Answer, code: Code) -> EvaluationError {
     let status = match answer {
         Err(status) => status,

@@ -1,4 +1,4 @@
-//! A function that runs until the test lets it go.
+//! A function that runs until the test releases it.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::eventually;
 
-/// Holds every process of its script until opened.
+/// A gate that blocks every process of its script until it is opened.
 pub struct Gate(TempDir);
 
 // === impl Gate ===
@@ -19,7 +19,7 @@ impl Gate {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Notes its process down, waits for the gate, then prints its input.
+    /// Returns a script that records its process id, waits for the gate and prints its input.
     pub fn script(&self) -> String {
         let directory = self.0.path().display();
         format!(
@@ -30,7 +30,7 @@ impl Gate {
         )
     }
 
-    /// Waits until so many processes have read their input; returns their ids.
+    /// Waits until this many processes have read their input; returns their process ids.
     pub async fn holds(&self, processes: usize) -> Vec<u32> {
         let running = self.path("running");
         eventually(&format!("{processes} functions run"), || {
@@ -52,7 +52,7 @@ impl Gate {
     }
 }
 
-/// Whether there is such a process, a zombie included.
+/// Returns whether a process exists; zombies count.
 pub fn exists(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }

@@ -1,10 +1,10 @@
-//! What a process holds, as the kernel tells it.
+//! The resources that a process holds, read from /proc.
 
 use std::fs;
 
 use rustix::process::Pid;
 
-/// Descriptors and children of a process. A zombie is a child too.
+/// Numbers of open descriptors and of children of a process; zombies count as children.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Held {
     pub descriptors: usize,
@@ -18,7 +18,7 @@ pub(super) fn by(pid: u32) -> Held {
     }
 }
 
-/// Every process whose parent it is.
+/// Returns all children of a process.
 pub(super) fn children(pid: u32) -> Vec<Pid> {
     let processes = fs::read_dir("/proc").unwrap();
     processes
@@ -26,14 +26,14 @@ pub(super) fn children(pid: u32) -> Vec<Pid> {
             let entry = entry.ok()?;
             let child = entry.file_name().to_str()?.parse().ok()?;
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-            // `pid (name) state ppid …`; the name may hold spaces and brackets.
+            // `pid (name) state ppid …`; the name may contain spaces and parentheses.
             let parent = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?;
             (parent == pid.to_string()).then(|| Pid::from_raw(child))?
         })
         .collect()
 }
 
-/// The most memory a process ever had resident, in bytes.
+/// Returns the peak resident memory of a process in bytes.
 pub fn peak_memory(pid: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

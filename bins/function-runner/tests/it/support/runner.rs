@@ -1,4 +1,4 @@
-//! A running function-runner: its address, its log, its end.
+//! A running function-runner: its address, its log and its exit status.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -14,7 +14,7 @@ use tokio::{sync::watch, time::timeout};
 
 use super::{Client, Held, LIMIT, Setup, held, setup};
 
-/// A runner that ends with the test, and all its functions with it.
+/// A runner that is stopped with all its functions at the end of the test.
 pub struct Runner {
     pub address: SocketAddr,
     pub setup: Setup,
@@ -22,7 +22,7 @@ pub struct Runner {
     log: watch::Receiver<Vec<Value>>,
 }
 
-/// A runner that ended by itself.
+/// The result of a runner that exited by itself.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -47,7 +47,7 @@ impl Runner {
         runner
     }
 
-    /// Waits for a line of the log whose message contains a text.
+    /// Waits for a log line whose message contains a text.
     pub async fn logged(&self, text: &str) -> Value {
         let mut log = self.log.clone();
         let has = |line: &&Value| line["message"].as_str().is_some_and(|m| m.contains(text));
@@ -65,7 +65,7 @@ impl Runner {
         }
     }
 
-    /// The log so far.
+    /// Returns the log so far.
     pub fn log(&self) -> Vec<Value> {
         self.log.borrow().clone()
     }
@@ -86,18 +86,18 @@ impl Runner {
         held::by(self.pid())
     }
 
-    /// Waits for its end.
+    /// Waits until the runner exits.
     pub async fn ended(&mut self) -> ExitStatus {
         let child = &mut self.child;
         super::eventually("the runner ends", || child.try_wait().unwrap()).await
     }
 
-    /// Runs the binary with flags that keep it from serving.
+    /// Runs the binary with flags that make it exit without serving.
     pub fn refuses(flags: &[&str]) -> Ended {
         Self::refuses_in(&[], flags)
     }
 
-    /// Runs the binary with flags and variables that keep it from serving.
+    /// Runs the binary with flags and variables that make it exit without serving.
     pub fn refuses_in(environment: &[(&str, &str)], flags: &[&str]) -> Ended {
         let mut command = setup::command();
         command.args(flags).envs(environment.iter().copied());
@@ -123,7 +123,7 @@ impl Runner {
 }
 
 impl Drop for Runner {
-    /// The second signal makes it end its functions and itself; whatever does not obey is killed.
+    /// Stops the runner and its functions with two signals; kills what has not stopped after 10 s.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
@@ -146,7 +146,7 @@ impl Drop for Runner {
 // === impl Ended ===
 
 impl Ended {
-    /// The one sentence in which it says why; everything else must be log.
+    /// Returns the error message, which must be one sentence; all other lines must be log lines.
     pub fn sentence(&self) -> &str {
         let is_log = |line: &&str| serde_json::from_str::<Value>(line).is_ok();
         let mut said = self.stderr.lines().filter(|line| !is_log(line));
@@ -170,12 +170,12 @@ fn end_within(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Collects log lines as they come; ends with the process.
+/// Collects log lines until the process exits.
 fn follow(stderr: impl Read + Send + 'static) -> watch::Receiver<Vec<Value>> {
     let (lines, log) = watch::channel(Vec::new());
     thread::spawn(move || {
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-            // A panic, or an error at the end, is no JSON: kept as the message.
+            // A panic, or an error at the end, is not JSON and becomes the message.
             let line = serde_json::from_str(&line)
                 .unwrap_or_else(|_| serde_json::json!({"message": line, "level": "plain"}));
             lines.send_modify(|lines| lines.push(line));

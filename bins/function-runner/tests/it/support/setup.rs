@@ -1,4 +1,4 @@
-//! A directory of functions, their configuration, and the flags of a runner for them.
+//! Functions, their configuration, and the flags of a runner for them.
 
 use std::{
     fs,
@@ -12,8 +12,9 @@ use tempfile::TempDir;
 
 use super::Runner;
 
-/// What a runner is started with. Functions are shell scripts; the one called `x` stands for the
-/// image `example.com/fn/x:v1`.
+/// The settings for the start of a runner.
+///
+/// Functions are shell scripts; the function `x` has the image `example.com/fn/x:v1`.
 pub struct Setup {
     directory: TempDir,
     config: String,
@@ -36,7 +37,7 @@ impl Setup {
         setup
     }
 
-    /// One function and nothing else.
+    /// Returns a setup with a single function.
     pub fn with(name: &str, script: &str) -> Self {
         Self::new().function(name, script)
     }
@@ -50,7 +51,7 @@ impl Setup {
         self.entry(name, images)
     }
 
-    /// An entry of the configuration whose file the test makes, or does not.
+    /// Adds a configuration entry without creating its file.
     pub fn entry(mut self, name: &str, images: &[&str]) -> Self {
         let entry = format!("- function: {name}\n  images: [{}]\n", images.join(", "));
         self.config.push_str(&entry);
@@ -73,7 +74,7 @@ impl Setup {
         self
     }
 
-    /// Turns the pod runtime on, with an API server at this address.
+    /// Enables the pod runtime, with an API server at this address.
     pub fn cluster(self, address: SocketAddr) -> Self {
         let kubeconfig = self.path("kubeconfig");
         let text = format!(
@@ -89,19 +90,19 @@ impl Setup {
             .environment("WRAPPER_SERVER_IMAGE", "example.com/wrapper:v1")
     }
 
-    /// Puts a script among the functions.
+    /// Writes a script into the functions directory.
     pub fn script(&self, name: &str, script: &str) {
         self.file(name, &format!("#!/bin/sh\n{script}\n"), 0o755);
     }
 
-    /// Puts a file of any kind among the functions.
+    /// Writes a file with any content and mode into the functions directory.
     pub fn file(&self, name: &str, content: &str, mode: u32) {
         let path = self.path("functions").join(name);
         fs::write(&path, content).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// A path in the test's own directory.
+    /// Returns a path in the test's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -118,21 +119,22 @@ impl Setup {
         command
             .args(["--port", "0", "--listen-address", "127.0.0.1"])
             .args(["--log-format", "json"])
-            // There is no cluster here.
+            // There is no cluster by default.
             .arg("--disable-runtimes=pod")
             .arg(flag("--functions", &functions))
             .arg(flag("--config", &config))
             .args(&self.flags)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            // What a function leaves lying about is then seen.
+            // Reveals files that a function leaves behind.
             .env("TMPDIR", self.path("tmp"))
             .current_dir(self.directory.path());
         Runner::start(command, self).await
     }
 }
 
-/// The binary, in an environment that sends no telemetry anywhere and asks for backtraces, so that
-/// a test sees if there are any.
+/// Returns the command of the binary in a clean environment.
+///
+/// Telemetry is not exported, and backtraces are enabled so that a test notices them.
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_function-runner"));
     for (name, _) in std::env::vars_os() {
@@ -140,7 +142,7 @@ pub fn command() -> Command {
             command.env_remove(name);
         }
     }
-    // No cluster but the one of the test.
+    // The binary must use no cluster except the one of the test.
     for name in [
         "KUBECONFIG",
         "KUBERNETES_SERVICE_HOST",

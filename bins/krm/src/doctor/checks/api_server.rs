@@ -1,4 +1,4 @@
-//! Whether there is a cluster at all.
+//! Checks that the API server answers.
 
 use futures::{FutureExt, future::BoxFuture};
 

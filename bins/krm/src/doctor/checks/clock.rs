@@ -1,5 +1,6 @@
-//! Whether clocks agree: when an unused pod goes is written as a time of day, and read by every
-//! replica.
+//! Checks that clocks agree.
+//!
+//! The expiry of an unused pod is stored as a time of day, which every replica reads.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,9 +12,9 @@ use crate::doctor::{
     outcome::{Outcome, said},
 };
 
-/// The header has whole seconds, and takes a while to come.
+/// Tolerated skew: the `Date` header has a resolution of 1 s, and the answer takes time.
 const FINE: Duration = Duration::from_secs(3);
-/// From here on pods go noticeably early or late.
+/// Skew from which pods are deleted noticeably early or late.
 const BAD: Duration = Duration::from_secs(60);
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
@@ -66,7 +67,7 @@ mod tests {
     use crate::doctor::State;
 
     #[test]
-    fn skew_is_judged_by_its_size_whichever_way() {
+    fn grades_skew_by_size_in_both_directions() {
         let here = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let at = |seconds: i64| {
             let distance = Duration::from_secs(seconds.unsigned_abs());

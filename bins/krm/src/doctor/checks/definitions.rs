@@ -1,4 +1,4 @@
-//! Whether the API server knows the objects, in the version the runner speaks.
+//! Checks that the API server serves the custom resources in the version that the runner uses.
 
 use futures::{FutureExt, future::BoxFuture, future::join_all};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -36,7 +36,7 @@ async fn look(context: &Context<'_>, plural: &str, without: &str) -> Outcome {
     match definitions.get_opt(&format!("{plural}.{GROUP}")).await {
         Ok(Some(definition)) => judge(plural, &definition),
         Ok(None) => missing(plural, without),
-        // Who may not see definitions may still see what is served.
+        // A user who may not read definitions may still list the served resources.
         Err(kube::Error::Api(status)) if status.code == 403 => {
             served(context, plural, without).await
         }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn definitions_that_are_not_there_are_to_be_installed() {
+    async fn reports_missing_definitions() {
         let outcomes = examined(check, |_| (404, Value::Null)).await;
         assert_eq!(outcomes.len(), 2);
         assert!(outcomes.iter().all(|it| it.state == State::Failed));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_version_must_be_there_and_served() {
+    async fn requires_the_version_to_exist_and_be_served() {
         let good = json!({"name": "v1alpha1", "served": true, "storage": true});
         let outcomes = examined(check, answer(good)).await;
         assert!(
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_may_not_see_definitions_sees_what_is_served() {
+    async fn uses_discovery_if_definitions_cannot_be_read() {
         let outcomes = examined(check, |path| {
             if path.starts_with(PATH) {
                 return (403, Value::Null);

@@ -1,4 +1,4 @@
-//! Whether an evaluation comes back: the one check that goes the whole way.
+//! Checks that an evaluation succeeds: the only check from end to end.
 
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,9 @@ use tonic::{Code, Status, transport::Channel};
 use crate::doctor::{context::Context, outcome::Outcome};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// Long enough for a pod to start, its images pulled.
+/// Time limit of the evaluation, enough to pull images and start a pod.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Harmless to any function: there is nothing to change.
+/// A ResourceList that is harmless for any function, because it has no items to change.
 const EMPTY: &[u8] = b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
@@ -59,7 +59,7 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
     .boxed()
 }
 
-/// A function that the runner has evaluated before, or has an executable for.
+/// Returns a function that the runner has pods for, or else one with an executable.
 async fn known(context: &Context<'_>) -> Option<String> {
     let GetStatusResponse { exec, pod, .. } = context.report().await?;
     let in_pod = pod
@@ -95,7 +95,7 @@ fn judge(namespace: &str, image: &str, status: &Status) -> Outcome {
     let error = status::decode(status);
     let finding = format!("{image} was not evaluated: {}", error.message());
     let fix = match error.reason() {
-        // It was started and had its say, which is all that is asked here.
+        // The function was started and answered, which is all that this check requires.
         Reason::FunctionFailed | Reason::BadOutput => {
             return Outcome::ok(format!("{image} ran, and finds fault with an empty list"));
         }
@@ -135,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_had_its_say_is_reached() {
+    fn accepts_a_function_that_reports_an_error() {
         assert_eq!(judged(Reason::FunctionFailed).state, State::Ok);
         assert_eq!(judged(Reason::BadOutput).state, State::Ok);
     }
 
     #[test]
-    fn what_kept_it_from_running_is_quoted_with_a_fix() {
+    fn reports_the_cause_of_a_failed_evaluation_with_a_fix() {
         let failed = judged(Reason::PodStartFailed);
         assert_eq!(failed.state, State::Failed);
         assert!(failed.finding.ends_with("so it is"), "{failed:?}");

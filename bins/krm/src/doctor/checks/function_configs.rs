@@ -1,4 +1,4 @@
-//! Whether the runner could do what `FunctionConfig` objects say.
+//! Checks that the runner can apply the `FunctionConfig` objects.
 
 use futures::{FutureExt, future::BoxFuture};
 use runner_config::{ListError, Listed, Severity, list_objects};

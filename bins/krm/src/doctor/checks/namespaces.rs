@@ -1,4 +1,4 @@
-//! Whether both namespaces are there.
+//! Checks that both namespaces exist.
 
 use futures::{FutureExt, future::BoxFuture, future::join_all};
 use k8s_openapi::api::core::v1::Namespace;

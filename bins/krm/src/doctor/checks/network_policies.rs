@@ -1,4 +1,5 @@
-//! Whether network policies let the runner and its functions speak, and keep others away.
+//! Checks that network policies allow traffic between the runner and functions, and restrict
+//! others.
 
 mod traffic;
 
@@ -55,7 +56,7 @@ async fn end(context: &Context<'_>, namespace: &str, labels: Labels) -> End {
     let namespaces: Api<Namespace> = Api::all(context.client.clone());
     let found = namespaces.get_opt(namespace).await.ok().flatten();
     let mut namespace_labels = found.and_then(|it| it.metadata.labels).unwrap_or_default();
-    // Kubernetes puts it on every namespace, also on those we may not see.
+    // Kubernetes sets this label on every namespace, also on those that cannot be read here.
     namespace_labels.insert(
         "kubernetes.io/metadata.name".to_owned(),
         namespace.to_owned(),
@@ -91,7 +92,7 @@ fn judge(
 ) -> Vec<Outcome> {
     let announce = context.flag("announce-port").and_then(|it| it.parse().ok());
     let announce = announce.unwrap_or(ANNOUNCE_PORT);
-    // From whom to whom, who is restricted, on which port, and whether nothing works without it.
+    // Direction, the restricted end, its peer, the port, and whether evaluations depend on it.
     let ways = [
         (Direction::Ingress, function, runner, PORT, true),
         (Direction::Egress, runner, function, PORT, true),

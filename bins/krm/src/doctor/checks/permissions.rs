@@ -1,4 +1,4 @@
-//! Whether the runner may do what it does, permission by permission.
+//! Checks every permission that the runner needs.
 
 mod needs;
 
@@ -18,10 +18,10 @@ use crate::doctor::{
 
 use needs::{Need, needs};
 
-/// Reviews that are asked for at a time.
+/// Number of concurrent access reviews.
 const AT_ONCE: usize = 8;
 
-/// A verb that is not allowed.
+/// A verb that is not allowed, with the index of its need.
 struct Missing {
     need: usize,
     verb: &'static str,
@@ -183,7 +183,7 @@ mod tests {
     use crate::doctor::{State, checks::testing::examined};
 
     #[tokio::test]
-    async fn without_a_deployment_ones_own_permissions_are_checked() {
+    async fn checks_the_users_own_permissions_without_a_deployment() {
         let answer = |allowed: bool| {
             move |path: &str| match path {
                 "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" => {

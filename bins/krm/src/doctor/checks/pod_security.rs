@@ -1,4 +1,4 @@
-//! Whether a pod made from the template is admitted: pod security levels, quotas, webhooks.
+//! Checks that a pod made from the template is admitted: pod security levels, quotas, webhooks.
 
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::core::v1::Pod;
@@ -8,7 +8,9 @@ use runner_cluster::{POD_TEMPLATE, sample_pod};
 use super::{templates, wrapper_injection};
 use crate::doctor::{context::Context, outcome::Outcome};
 
-/// Name of the pod in the dry run. No pod of this name is ever created.
+/// Name of the pod in the dry run.
+///
+/// No pod of this name is ever created.
 const SAMPLE: &str = "krm-doctor-probe";
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
@@ -60,7 +62,7 @@ fn judge(namespace: &str, code: u16, message: &str) -> Outcome {
             finding,
             format!("kubectl -n {namespace} describe resourcequota, and raise it"),
         ),
-        // Not ours to create, which says nothing of the runner.
+        // The user may not create pods, which does not affect the runner.
         403 if message.contains("cannot create resource") => {
             Outcome::skipped(format!("you may not create pods in {namespace}: {message}"))
         }
@@ -81,7 +83,7 @@ mod tests {
     use crate::doctor::State;
 
     #[test]
-    fn who_refuses_is_told_apart() {
+    fn distinguishes_the_causes_of_a_rejection() {
         let states = [
             (
                 403,

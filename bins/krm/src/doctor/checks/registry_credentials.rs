@@ -1,4 +1,4 @@
-//! Whether the registries' credentials are there, make sense and are accepted.
+//! Checks that credentials for registries exist, are well-formed and are accepted.
 
 use std::{collections::BTreeSet, fs};
 
@@ -39,7 +39,7 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
     .boxed()
 }
 
-/// What other checks ask registries with.
+/// Returns the credentials that other checks use for registries.
 pub(super) async fn found(context: &Context<'_>) -> Credentials {
     if let Some(path) = &context.options.registry_auth_secret_path {
         return Credentials::File(path.clone());
@@ -52,7 +52,7 @@ pub(super) async fn found(context: &Context<'_>) -> Credentials {
         .unwrap_or(Credentials::None)
 }
 
-/// The docker config, or what is wrong with it.
+/// Returns the content of the docker config, or the outcome that describes its defect.
 async fn text(context: &Context<'_>) -> Result<Vec<u8>, Outcome> {
     if let Some(path) = &context.options.registry_auth_secret_path {
         let text = fs::read(path).map_err(|error| {
@@ -97,7 +97,7 @@ async fn text(context: &Context<'_>) -> Result<Vec<u8>, Outcome> {
 }
 
 fn well_formed(what: &str, text: Vec<u8>, fix: &str) -> Result<Vec<u8>, Outcome> {
-    // Neither the text nor the parser's excerpt of it is repeated: it holds passwords.
+    // The content and the parser's excerpt of it are not shown, because they contain passwords.
     match serde_json::from_slice::<Value>(&text) {
         Ok(config)
             if ["auths", "credHelpers", "credsStore"]
@@ -138,7 +138,7 @@ fn bad_entry(config: &Value) -> Option<&str> {
         let pair = has(entry, "username") && has(entry, "password");
         !(pair || has(entry, "auth") || has(entry, "identitytoken"))
     };
-    // With a helper, entries are empty on purpose.
+    // With a credential helper, entries are empty on purpose.
     let helped = config.get("credsStore").is_some() || config.get("credHelpers").is_some();
     let mut bad = auths.iter().filter(|(_, entry)| !helped && is_bad(entry));
     bad.next().map(|(host, _)| host.as_str())
@@ -162,8 +162,9 @@ async fn try_all(context: &Context<'_>, registry: &Registry, text: &[u8]) -> Vec
     join_all(hosts.iter().map(|host| try_one(context, registry, host))).await
 }
 
-/// Asks for an image that is known to be of the host, or for one that cannot be there: to hear that
-/// it is not takes a password that is good.
+/// Requests an image known to be on the host, or one that does not exist.
+///
+/// A registry answers "not found" only to valid credentials.
 async fn try_one(context: &Context<'_>, registry: &Registry, host: &str) -> Outcome {
     let named = [context.options.image.clone(), context.wrapper_image()];
     let known = named
@@ -195,7 +196,7 @@ async fn try_one(context: &Context<'_>, registry: &Registry, host: &str) -> Outc
     }
 }
 
-/// The host of an entry, which may be written as an address.
+/// Returns the host of an entry, which may be written as a URL.
 fn host(key: &str) -> String {
     let key = key.split_once("://").map_or(key, |(_, rest)| rest);
     let host = key.split('/').next().unwrap_or(key);
@@ -210,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_docker_config_is_said_without_repeating_it() {
+    fn reports_a_bad_docker_config_without_its_content() {
         let says = |text: &str| match well_formed("it", text.as_bytes().to_vec(), "fix") {
             Ok(_) => String::new(),
             Err(outcome) => outcome.finding,
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_may_be_an_address() {
+    fn accepts_an_entry_that_is_a_url() {
         assert_eq!(host("https://index.docker.io/v1/"), "docker.io");
         assert_eq!(host("r.example.com:5000/team"), "r.example.com:5000");
     }

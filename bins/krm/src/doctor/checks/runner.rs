@@ -1,4 +1,4 @@
-//! Whether the runner itself is there, ready, and told what it must know.
+//! Checks that the runner's Deployment exists, is ready and is configured completely.
 
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
@@ -175,7 +175,7 @@ fn leads_to(service: &Service, labels: &Labels) -> bool {
     })
 }
 
-/// The labels of the runner's pods.
+/// Returns the labels of the runner's pods.
 pub(super) fn pod_labels(deployment: &Deployment) -> Labels {
     let template = deployment.spec.as_ref().map(|it| &it.template);
     let metadata = template.and_then(|it| it.metadata.as_ref());
@@ -235,7 +235,7 @@ mod tests {
         "the pod runtime is off (--disable-runtimes)"
     )]
     #[tokio::test]
-    async fn a_runner_for_executables_needs_no_wrapper_image(
+    async fn accepts_a_runner_for_executables_without_a_wrapper_image(
         #[case] flags: &'static [&'static str],
         #[case] why: &str,
     ) {
@@ -249,7 +249,7 @@ mod tests {
     #[case(&["--port", "9445", "-pod-ttl", "5m"], "with --pod-ttl the runner does not start")]
     #[case(&["--registry-mirror=a=b"], "with --registry-mirror the runner does not start")]
     #[tokio::test]
-    async fn a_flag_of_pods_needs_the_wrapper_image(
+    async fn requires_the_wrapper_image_if_a_pod_flag_is_set(
         #[case] flags: &'static [&'static str],
         #[case] says: &str,
     ) {

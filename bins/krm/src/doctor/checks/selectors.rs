@@ -1,4 +1,4 @@
-//! Label selectors, evaluated as Kubernetes does.
+//! Label selectors, evaluated as Kubernetes evaluates them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 pub(super) type Labels = BTreeMap<String, String>;
 
-/// Whether a selector selects what has these labels. An empty one selects everything.
+/// Returns whether a selector matches these labels; an empty selector matches everything.
 pub(super) fn selects(selector: &LabelSelector, labels: &Labels) -> bool {
     let mut equal = selector.match_labels.iter().flatten();
     let mut expressions = selector.match_expressions.iter().flatten();
@@ -40,7 +40,7 @@ mod tests {
     #[case(json!({"matchExpressions": [{"key": "app", "operator": "In", "values": ["db", "web"]}]}), true)]
     #[case(json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}), false)]
     #[case(json!({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["x"]}]}), true)]
-    fn labels_are_selected(#[case] selector: Value, #[case] expected: bool) {
+    fn selects_by_labels(#[case] selector: Value, #[case] expected: bool) {
         let selector = serde_json::from_value(selector).unwrap();
         let labels = Labels::from([("app".to_owned(), "web".to_owned())]);
         assert_eq!(selects(&selector, &labels), expected);

@@ -1,4 +1,4 @@
-//! Whether pods and services can be made from the templates, as the runner itself judges it.
+//! Checks that pods and services can be made from the templates, by the runner's own rules.
 
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::core::v1::{ConfigMap, PodTemplate};
@@ -29,7 +29,7 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
     .boxed()
 }
 
-/// The templates in force.
+/// Returns the templates in use.
 pub(super) async fn read(context: &Context<'_>) -> Result<Templates, Outcome> {
     match context
         .flag("function-pod-template")
@@ -53,7 +53,7 @@ async fn of_objects(context: &Context<'_>) -> Result<Templates, Outcome> {
     let (pod, service) = tokio::join!(pods.get_opt(&pod_name), services.get_opt(&service_name));
     let pod = pod.map_err(|error| Outcome::unseen("the PodTemplate", &error))?;
     let service = match service {
-        // Where the kind is unknown, none is there; that it is unknown is another check's business.
+        // If the kind is not installed, there is no object; another check reports the missing kind.
         Err(kube::Error::Api(status)) if status.code == 404 => None,
         other => other.map_err(|error| Outcome::unseen("the ServiceTemplate", &error))?,
     };
@@ -123,7 +123,7 @@ mod tests {
 
     const MAPS: &str = "/api/v1/namespaces/porch-system/configmaps/older";
 
-    /// A runner of the older generation, which names its template.
+    /// Returns the Deployment of an older runner, which names its template by a flag.
     fn deployment() -> Value {
         json!({"metadata": {}, "spec": {"selector": {}, "template": {"spec": {"containers": [
             {"name": "runner", "args": ["--function-pod-template", "older"]},
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_older_generations_template_is_judged_where_it_is() {
+    async fn checks_the_template_of_an_older_runner_in_its_config_map() {
         let answer = |map: Option<Value>| {
             move |path: &str| match (path, &map) {
                 (MAPS, Some(map)) => (200, json!({"metadata": {}, "data": map})),

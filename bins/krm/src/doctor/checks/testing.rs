@@ -1,4 +1,4 @@
-//! A check against an API server that answers what a test says.
+//! Runs checks against an API server with prepared answers.
 
 use bytes::Bytes;
 use clap::Parser;
@@ -17,7 +17,7 @@ struct Line {
     doctor: Doctor,
 }
 
-/// Returns the findings of a check where requests for a path are answered with a code and a body.
+/// Returns the findings of a check, where `answer` maps a request path to a status code and a body.
 pub(super) async fn examined(
     check: Run,
     answer: impl Fn(&str) -> (u16, Value) + Send + Sync + Clone + 'static,
@@ -25,7 +25,7 @@ pub(super) async fn examined(
     all_examined(&["doctor"], &[check], answer).await
 }
 
-/// Returns the findings of several checks of one command line.
+/// Returns the findings of several checks for one command line.
 pub(super) async fn all_examined(
     words: &[&str],
     checks: &[Run],

@@ -1,4 +1,4 @@
-//! Whether the wrapper's image is where the Deployment says.
+//! Checks that the wrapper's image exists.
 
 use futures::{FutureExt, future::BoxFuture};
 use runner_core::ImageReference;

@@ -1,5 +1,5 @@
-//! The way in which the wrapper gets into pods: the one that the runner uses, or the one that a new
-//! runner would choose if no runner answers.
+//! Reports the injection of the wrapper: the one that the runner uses, or the one that a new runner
+//! would choose if no runner answers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,9 @@ use runner_cluster::{
 use super::templates;
 use crate::doctor::{context::Context, outcome::Outcome};
 
-/// An image for dry runs, where the Deployment names none. Nothing is pulled.
+/// Image for dry runs, used if the Deployment names none.
+///
+/// Nothing is pulled.
 const ANY_IMAGE: &str = "example.com/krm-doctor/wrapper-server:v1";
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
@@ -41,7 +43,7 @@ fn judge(status: &InjectionStatus) -> Outcome {
     }
 }
 
-/// Returns the way that new pods are made in, if it can be found out.
+/// Returns the injection of new pods, if it can be determined.
 pub(super) async fn way(context: &Context<'_>) -> Option<Injection> {
     match in_use(context).await {
         Some((way, _)) => Some(way),
@@ -49,15 +51,17 @@ pub(super) async fn way(context: &Context<'_>) -> Option<Injection> {
     }
 }
 
-/// Returns the way that the runner reports, with its reason. None: no runner answers, or it has not
-/// chosen yet.
+/// Returns the injection that the runner reports, with its reason.
+///
+/// Returns `None` if no runner answers or the runner has not chosen yet.
 async fn in_use<'a>(context: &'a Context<'_>) -> Option<(Injection, &'a str)> {
     let pods = context.report().await?.pod.as_ref()?;
     let way = named(&pods.wrapper_injection)?;
     Some((way, &pods.wrapper_injection_reason))
 }
 
-/// Returns the choice of a runner that has not started any pod yet. None: no template can be used.
+/// Returns the choice of a runner that has not started any pod yet, or `None` if no template can be
+/// used.
 async fn chosen<'a>(context: &'a Context<'_>) -> Option<&'a InjectionStatus> {
     let choose = || async {
         let templates = templates::read(context).await.ok()?;
@@ -77,7 +81,7 @@ fn named(way: &str) -> Option<Injection> {
         .find(|injection| injection.to_string() == way)
 }
 
-/// Returns the options that pods of the runner are made with.
+/// Returns the options that the runner's pods are made with.
 pub(super) fn options(context: &Context<'_>) -> RenderOptions {
     RenderOptions {
         wrapper_image: context
@@ -113,7 +117,7 @@ mod tests {
         },
     };
 
-    /// A runner that reports one way.
+    /// A runner that reports a fixed injection.
     struct Runner {
         way: &'static str,
     }
@@ -156,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tells_the_way_and_the_reason() {
+    async fn reports_the_injection_and_its_reason() {
         let findings = examined(check, mounts_images).await;
         assert_eq!(
             findings,
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn tells_the_way_that_a_runner_uses() {
+    async fn reports_the_injection_that_a_runner_uses() {
         let address = runner("container").await.to_string();
         let words = ["doctor", "--address", &address];
         let findings = all_examined(&words, &[check], mounts_images).await;
@@ -186,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn makes_dry_runs_where_the_runner_has_not_chosen_or_does_not_answer() {
+    async fn makes_dry_runs_if_the_runner_has_not_chosen_or_does_not_answer() {
         let not_chosen = runner("").await.to_string();
         for address in [&*not_chosen, "127.0.0.1:1"] {
             let words = ["doctor", "--address", address];
@@ -210,7 +214,7 @@ mod tests {
             findings.iter().all(|it| it.state == State::Ok),
             "{findings:?}"
         );
-        // One by the choice, and one by the check that a pod is admitted.
+        // One dry run for the choice, and one by the check that a pod is admitted.
         assert_eq!(dry_runs.load(Ordering::Relaxed), 2);
     }
 }

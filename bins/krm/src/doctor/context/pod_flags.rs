@@ -1,8 +1,9 @@
 //! The runner's flags that need the pod runtime.
 
-/// Flags of the pod runtime and of registries, without dashes. A runner without
-/// `WRAPPER_SERVER_IMAGE` turns the pod runtime off if none of them is on its command line, and does
-/// not start if one is.
+/// Flags of the pod runtime and of registries, without dashes.
+///
+/// A runner without `WRAPPER_SERVER_IMAGE` turns the pod runtime off if none of them is on its
+/// command line, and does not start if one is.
 pub(super) const POD_FLAGS: [&str; 33] = [
     "pod-cache-config",
     "warm-up-pod-cache",

@@ -13,7 +13,7 @@ fn step(step: &str, took: f64) -> StartStep {
     }
 }
 
-/// A runner with a bit of everything.
+/// Returns the status of a runner with every kind of content.
 pub(in crate::status) fn report() -> GetStatusResponse {
     let pod = Pod {
         name: "set-namespace-v041-1-01234567".to_owned(),
@@ -119,7 +119,7 @@ fn a_narrow_terminal_wraps_cells() {
 }
 
 #[test]
-fn pods_that_are_not_known_yet_are_not_none() {
+fn distinguishes_unknown_pods_from_no_pods() {
     let mut report = report();
     report.pod = Some(PodRuntime {
         namespace: "fns".to_owned(),
@@ -130,14 +130,14 @@ fn pods_that_are_not_known_yet_are_not_none() {
 }
 
 #[test]
-fn what_a_server_sends_cannot_move_the_cursor() {
+fn replaces_escape_sequences_from_the_server() {
     let mut report = report();
     report.degraded = vec!["\x1b[2J".to_owned()];
     assert!(!tables(&report, "x:1", 100).contains('\x1b'));
 }
 
 #[test]
-fn durations_are_short() {
+fn formats_durations_in_two_units() {
     let shown = [0.4, 59.0, 60.0, 3599.0, 7380.0, 90_000.0].map(|it| short(seconds(it)));
     assert_eq!(shown, ["0s", "59s", "1m", "59m 59s", "2h 3m", "1d 1h"]);
     assert_eq!(short(None), "-");

@@ -1,4 +1,4 @@
-//! A limit on memory or cores, as a pod has one.
+//! A limit on memory or cores, like that of a pod.
 
 use std::{
     ffi::OsString,
@@ -10,7 +10,7 @@ use std::{
 
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// A control group of either version; without a right to make one, the nearest there is.
+/// A cgroup of version 1 or 2, or the closest substitute if no cgroup can be created.
 pub enum PodLimit {
     Group(PathBuf),
     Instead(Vec<OsString>),
@@ -26,14 +26,14 @@ impl PodLimit {
     }
 
     pub fn one_core() -> Self {
-        // A hundred milliseconds in each period of as long, which is either version's default.
+        // 100 ms in each period of 100 ms, the default period of both versions.
         Self::group("cpu", ("cpu.cfs_quota_us", "cpu.max"), "100000")
             .unwrap_or_else(|| Self::instead(["taskset".into(), "--cpu-list=0".into()]))
     }
 
     fn group(controller: &str, files: (&str, &str), value: &str) -> Option<Self> {
         let mount = Path::new(MOUNT);
-        // The unified hierarchy hands a controller down only if told to; usually it was.
+        // With cgroup v2 a controller must be enabled for children; usually it already is.
         let hand_down = format!("+{controller}");
         let _ = fs::write(mount.join("cgroup.subtree_control"), hand_down);
         let name = format!("wrapper-test-{controller}-{}", process::id());
@@ -59,7 +59,7 @@ impl PodLimit {
         Self::Instead(words.map(Into::into).into())
     }
 
-    /// What goes before a command that shall be limited.
+    /// Returns the words to put in front of a command to limit it.
     pub fn enter(&self) -> Vec<OsString> {
         match self {
             Self::Group(group) => {
@@ -75,7 +75,7 @@ impl PodLimit {
 }
 
 impl Drop for PodLimit {
-    /// The kernel takes a moment to forget the last process.
+    /// Removes the cgroup; the kernel needs a moment after the last process has ended.
     fn drop(&mut self) {
         let Self::Group(group) = self else { return };
         let limit = Instant::now() + Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! The programs under test and the functions they serve, each built at most once for all tests.
+//! The programs under test and the functions that they serve, each built at most once.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,20 +8,20 @@ use std::{
 
 use runner_devtools::{cargo, go_build, root, static_triple, target_directory};
 
-/// Returns the wrapper as the image for this machine's architecture contains it.
+/// Returns the wrapper as in the image for this machine's architecture.
 pub fn wrapper_server() -> &'static Path {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     built(&BUILT, "wrapper-server", || xtask_wrapper(&[]))
 }
 
-/// Returns the wrapper as the image for 64-bit ARM contains it.
+/// Returns the wrapper as in the image for 64-bit ARM.
 pub fn wrapper_for_arm() -> &'static Path {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || xtask_wrapper(&["--architecture", "arm64"]);
     built(&BUILT, "wrapper-server for arm64", build)
 }
 
-/// Returns the example in Rust, as a static program.
+/// Returns the example function in Rust, as a static program.
 pub fn set_label() -> &'static Path {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     built(&BUILT, "set-label", || {
@@ -35,7 +35,7 @@ pub fn set_label() -> &'static Path {
     })
 }
 
-/// Returns the function in Go on kyaml.
+/// Returns the function in Go that uses kyaml.
 pub fn set_namespace() -> &'static Path {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     built(&BUILT, "set-namespace", || {
@@ -50,8 +50,10 @@ pub fn repository(path: &str) -> PathBuf {
     root().join(path)
 }
 
-/// Builds a program for the first caller. After a failed build every caller panics with one line;
-/// the error of the build was printed once.
+/// Builds a program on the first call.
+///
+/// # Panics
+/// Panics on every call after a failed build; the error of the build is printed once.
 fn built(
     cell: &'static OnceLock<Option<PathBuf>>,
     name: &str,

@@ -1,4 +1,4 @@
-//! A root directory that holds what a test puts there and nothing else.
+//! A root directory that contains only the files that a test puts there.
 
 use std::{
     ffi::OsString,
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::wrapper_server;
 
-/// Where the wrapper is in every root.
+/// Path of the wrapper in every root.
 pub const WRAPPER: &str = "/wrapper-server";
 
 const BUSYBOX: [&str; 2] = ["/bin/busybox", "/usr/bin/busybox"];
@@ -21,16 +21,16 @@ pub struct Root(TempDir);
 // === impl Root ===
 
 impl Root {
-    /// The wrapper alone.
+    /// Returns a root with the wrapper alone.
     pub fn empty() -> Self {
         let root = Self(tempfile::tempdir().unwrap());
-        // For users other than the one who made it.
+        // Other users need access as well.
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
         root.add(wrapper_server(), WRAPPER);
         root
     }
 
-    /// The wrapper and a shell.
+    /// Returns a root with the wrapper and a shell.
     pub fn busybox() -> Self {
         let root = Self::empty();
         let busybox = BUSYBOX.iter().map(Path::new).find(|path| path.exists());
@@ -58,7 +58,7 @@ impl Root {
         symlink(to, link).unwrap();
     }
 
-    /// A path of this root as everybody else sees it.
+    /// Returns a path of this root as seen from outside.
     pub fn at(&self, path: &str) -> PathBuf {
         self.path().join(path.trim_start_matches('/'))
     }
@@ -67,12 +67,12 @@ impl Root {
         self.0.path()
     }
 
-    /// What goes before a command that shall see this root.
+    /// Returns the words to put in front of a command to run it in this root.
     pub fn enter(&self) -> Vec<OsString> {
         vec!["chroot".into(), self.path().into()]
     }
 
-    /// The same for a root that nobody can write to.
+    /// Returns the words to put in front of a command to run it in this root, mounted read-only.
     pub fn enter_read_only(&self) -> Vec<OsString> {
         const MOUNT: &str = "mount --bind \"$0\" \"$0\" && \
              mount -o remount,ro,bind \"$0\" && exec chroot \"$0\" \"$@\"";

@@ -1,4 +1,4 @@
-//! A wrapper's command line and surroundings.
+//! The command line and environment of a wrapper.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -8,9 +8,10 @@ use std::{
 
 use super::{Ended, Wrapper, wrapper_server};
 
-/// What a wrapper is started with.
+/// The settings for the start of a wrapper.
 pub struct Setup {
-    /// Words before the wrapper's own: a program that makes its surroundings and then becomes it.
+    /// Words in front of the wrapper's path: a program that sets up the environment and then
+    /// executes the wrapper.
     before: Vec<OsString>,
     program: PathBuf,
     flags: Vec<String>,
@@ -40,7 +41,7 @@ impl Setup {
         }
     }
 
-    /// A function written in shell.
+    /// Returns a setup for a function written in shell.
     pub fn script(script: &str) -> Self {
         Self::new(&["/bin/sh", "-c", script])
     }
@@ -55,7 +56,7 @@ impl Setup {
         self
     }
 
-    /// These variables and no others.
+    /// Sets these variables and no others.
     pub fn only_env(mut self, variables: &[(&str, &str)]) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         self.environment = Some(variables.iter().map(owned).collect());
@@ -67,19 +68,19 @@ impl Setup {
         self
     }
 
-    /// Started by another program.
+    /// Starts the wrapper through another program.
     pub fn under<W: Into<OsString>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
         self.before.extend(words.into_iter().map(Into::into));
         self
     }
 
-    /// Another copy of the wrapper.
+    /// Uses another copy of the wrapper.
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = program.into();
         self
     }
 
-    /// As PID 1, the way a pod starts it.
+    /// Starts the wrapper as PID 1, as in a pod.
     pub fn pid_one(mut self) -> Self {
         self.namespaced = true;
         self.under([
@@ -92,7 +93,7 @@ impl Setup {
         ])
     }
 
-    /// As somebody who may do nothing in particular.
+    /// Starts the wrapper as an unprivileged user.
     pub fn nobody(self) -> Self {
         self.under([
             "setpriv",
@@ -108,7 +109,7 @@ impl Setup {
         Wrapper::start(self.command(), self.namespaced).await
     }
 
-    /// Runs a wrapper that cannot serve.
+    /// Runs a wrapper that cannot serve, until it exits.
     pub fn refuses(self) -> Ended {
         Ended::of(self.command())
     }
@@ -138,7 +139,7 @@ impl Setup {
     }
 }
 
-/// No telemetry but what a test asks for.
+/// Removes the telemetry variables of the test's own environment.
 fn quiet(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("OTEL_") {

@@ -1,4 +1,4 @@
-//! A running wrapper: its address, its log, its end.
+//! A running wrapper: its address, its log and its exit status.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use tokio::{sync::watch, time::timeout};
 
 use super::{Client, LIMIT, eventually, held};
 
-/// A wrapper that ends with the test, and its functions with it.
+/// A wrapper that is stopped with its functions at the end of the test.
 pub struct Wrapper {
     pub address: SocketAddr,
     child: Child,
@@ -22,7 +22,7 @@ pub struct Wrapper {
     log: watch::Receiver<Vec<String>>,
 }
 
-/// A wrapper that ended by itself.
+/// The result of a wrapper that exited by itself.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -32,7 +32,7 @@ pub struct Ended {
 // === impl Wrapper ===
 
 impl Wrapper {
-    /// Starts the command and waits until it serves. A namespaced wrapper is the command's child.
+    /// Starts the command and waits until it serves; a namespaced wrapper is the command's child.
     pub(super) async fn start(mut command: Command, namespaced: bool) -> Self {
         let mut child = command.spawn().unwrap();
         let log = follow(child.stderr.take().unwrap());
@@ -52,7 +52,7 @@ impl Wrapper {
         wrapper
     }
 
-    /// Waits for a line of the log that contains a text.
+    /// Waits for a log line that contains a text.
     pub async fn logged(&self, text: &str) -> String {
         let mut log = self.log.clone();
         let found = log.wait_for(|lines| lines.iter().any(|line| line.contains(text)));
@@ -66,7 +66,7 @@ impl Wrapper {
         }
     }
 
-    /// The log so far.
+    /// Returns the log so far.
     pub fn log(&self) -> String {
         self.log.borrow().join("\n")
     }
@@ -91,7 +91,7 @@ impl Wrapper {
         held::by(self.pid()).descriptors
     }
 
-    /// The memory it has resident, in bytes.
+    /// Returns the resident memory in bytes.
     pub fn resident(&self) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -99,7 +99,7 @@ impl Wrapper {
         kilobytes.parse::<usize>().unwrap() << 10
     }
 
-    /// Waits for its end.
+    /// Waits until the wrapper exits.
     pub async fn ended(&mut self) -> ExitStatus {
         let child = &mut self.child;
         eventually("the wrapper ends", || child.try_wait().unwrap()).await
@@ -107,7 +107,7 @@ impl Wrapper {
 }
 
 impl Drop for Wrapper {
-    /// The second signal makes it end its functions and itself; if it does not obey it is killed.
+    /// Stops the wrapper and its functions with two signals; kills it if it still runs after 10 s.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
@@ -146,7 +146,7 @@ impl Ended {
         }
     }
 
-    /// The one line in which it says why.
+    /// Returns the error message, which must be one line.
     pub fn line(&self) -> &str {
         let line = self.stderr.strip_suffix('\n').unwrap_or_default();
         assert!(
@@ -168,7 +168,7 @@ fn end_within(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Collects log lines as they come; ends with the process.
+/// Collects log lines until the process exits.
 fn follow(stderr: impl Read + Send + 'static) -> watch::Receiver<Vec<String>> {
     let (lines, log) = watch::channel(Vec::new());
     thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! The ConfigMap that `--function-pod-template` names.
+//! Polls the ConfigMap that `--function-pod-template` names.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{ApiError, Seen, act::within};
 /// Time between two reads of a ConfigMap that is missing or cannot be used.
 const UNTIL_GOOD: Duration = Duration::from_secs(2);
 
-/// Reads the ConfigMap again and again, and reports every change.
+/// Polls the ConfigMap and reports every change.
 pub(super) async fn follow(
     client: Client,
     namespace: &str,
@@ -46,7 +46,7 @@ pub(super) async fn follow(
                 return;
             }
         }
-        // While there is none that is good, somebody may be about to put it right.
+        // Without a usable template, poll faster: an operator may be about to correct it.
         let good = matches!(last, Some(Ok(_)));
         let pause = if good { every } else { every.min(UNTIL_GOOD) };
         tokio::time::sleep(pause).await;

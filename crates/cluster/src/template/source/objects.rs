@@ -1,4 +1,4 @@
-//! The `PodTemplate` and `ServiceTemplate` objects: followed, and created where they are missing.
+//! Watches the `PodTemplate` and `ServiceTemplate` objects, and creates missing ones.
 
 use std::{pin::pin, time::Duration};
 
@@ -23,12 +23,12 @@ use crate::{
     template::default,
 };
 
-/// Time between two tries to list a kind that the cluster does not know or does not show us.
+/// Time between two attempts to list a kind that does not exist or may not be listed.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
-/// The same time where `--template-wait-timeout` says that somebody is about to install the kind.
+/// The same time with `--template-wait-timeout`, when the kind may be installed soon.
 const LOOK_AGAIN_SOON: Duration = Duration::from_secs(1);
 
-/// The two template objects and their handling while they are missing.
+/// The two template objects, and the handling of missing ones.
 pub struct TemplateObjects {
     /// Client of the API server.
     pub client: Client,
@@ -48,23 +48,23 @@ pub struct MissingTemplates {
     /// Whether a missing template is an error instead of being created
     /// (`--skip-template-creation`).
     pub skip_creation: bool,
-    /// How long to wait for somebody else to create it (`--template-wait-timeout`).
+    /// Time to wait for others to create the template (`--template-wait-timeout`).
     pub wait: Duration,
 }
 
-/// One of the two objects as far as it is known.
+/// The known state of one of the two objects.
 #[derive(Clone)]
 enum Part<K> {
     /// Nothing is known, or the object is about to be created.
     Pending,
     /// The object does not exist and is not created: the built-in template is used.
     Absent,
-    /// The object does not exist, and must.
+    /// The object must exist, but does not.
     Missing(BadTemplate),
     There(Box<K>),
 }
 
-/// A change of one object, as the watch shows it.
+/// A change of one object, reported by the watch.
 enum Change<K> {
     There(Box<K>),
     /// The kind can be listed and has no such object.
@@ -79,8 +79,9 @@ struct Object<K> {
     namespace: String,
     built_in: K,
     missing: MissingTemplates,
-    /// Whether the object existed at any time. One that is removed later is not created again: it
-    /// may be removed because the installation is.
+    /// Whether the object has existed at any time.
+    ///
+    /// An object that was removed is not created again: the installation may be being removed.
     existed: bool,
     known: watch::Sender<Part<K>>,
 }
@@ -100,7 +101,7 @@ impl TemplateObjects {
         }
     }
 
-    /// Follows both objects and reports every change of the pair.
+    /// Watches both objects and reports every change of the pair.
     pub(super) async fn follow(self, seen: mpsc::UnboundedSender<Seen>) {
         let built_in = default::pod_template_object(&self.pod_name);
         let (pod, mut pod_known) = self.object::<PodTemplate>(&self.pod_name, built_in);
@@ -153,7 +154,7 @@ impl TemplateObjects {
     }
 }
 
-/// Returns the templates of both objects, or nothing while one of them is pending.
+/// Returns the templates of both objects, or `None` while one of them is pending.
 fn pair(
     pod: &Part<PodTemplate>,
     service: &Part<ServiceTemplate>,
@@ -223,15 +224,15 @@ where
         }
     }
 
-    /// Whether nothing was decided yet and somebody may be about to install the kind.
+    /// Returns whether the state is still pending and the kind may be installed soon.
     fn is_awaited(&self) -> bool {
         !self.missing.wait.is_zero() && matches!(*self.known.borrow(), Part::Pending)
     }
 
-    /// Creates the object from the built-in template, for operators to find and change.
+    /// Creates the object from the built-in template, so that operators can find and change it.
     ///
     /// # Errors
-    /// When the API server cannot do it now: trying again may help.
+    /// Fails if the API server cannot create the object now; a retry may help.
     async fn create_missing(&mut self) -> Result<(), ApiError> {
         if self.missing.skip_creation {
             self.give_up("it does not exist");
@@ -243,7 +244,7 @@ where
                 self.existed = true;
                 self.known.send_replace(Part::There(Box::new(created)));
             }
-            // Another replica was faster. The watch shows the object.
+            // Another replica created the object first; the watch shows it.
             Err(ApiError::Conflict(_)) => {}
             Err(error @ (ApiError::Refused(_) | ApiError::NotFound(_))) => {
                 tracing::warn!(
@@ -258,7 +259,7 @@ where
         Ok(())
     }
 
-    /// Goes on without the object, or reports that it must exist.
+    /// Falls back to the built-in template, or reports that the object must exist.
     fn give_up(&self, why: &str) {
         self.known.send_replace(if self.missing.skip_creation {
             Part::Missing(BadTemplate::Missing {
@@ -304,7 +305,7 @@ where
             Ok(watcher::Event::Apply(object)) => Some(Change::There(Box::new(object))),
             Ok(watcher::Event::Delete(_)) => Some(Change::Absent),
             Err(error) => lasting(&error).map(|why| {
-                // The first refusal is news; after that it is enough to ask now and then.
+                // The first refusal is reported at once; after that, retries are rarer.
                 if std::mem::replace(&mut hidden, true) {
                     pause = look_again;
                 } else {

@@ -55,7 +55,7 @@ fn list(items: &Value) -> Option<(u16, Value)> {
     ))
 }
 
-/// A store that shows the two templates once `stored` says so, and takes those it is given.
+/// Returns an API server that lists both templates if `stored()` is true and accepts creations.
 fn store(
     stored: impl Fn() -> bool + Send + Sync,
 ) -> impl Fn(&str, &str) -> Option<(u16, Value)> + Send + Sync {
@@ -207,7 +207,7 @@ async fn waits_for_a_kind_that_is_installed_later() {
 }
 
 #[tokio::test]
-async fn where_nothing_may_be_seen_what_is_built_in_is_used() {
+async fn uses_built_in_templates_if_objects_may_not_be_listed() {
     let forbidden = |_: &str, _: &str| refusal(403, "podtemplates is forbidden");
     let mut following = Following::start(forbidden, objects);
     let templates = following.next().await.unwrap();
@@ -233,7 +233,7 @@ async fn reads_a_config_map_at_most_once_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_config_map_is_read_again_and_what_is_wrong_with_it_is_told() {
+async fn polls_the_config_map_and_reports_its_errors() {
     let good = "spec:\n  containers:\n  - name: function\n    image: replaced\n";
     let bad = "spec:\n  containers:\n  - name: main\n    image: replaced\n";
     let map = |version: &str, template: &str| {

@@ -1,7 +1,7 @@
-//! Changes in directories, as the kernel tells them.
+//! Watches directories for changes with inotify.
 //!
-//! Whoever opens or runs a file there is none of our business: functions are run all the time, and a
-//! watch that hears of it (as the `notify` crate's does) wakes a thread for every evaluation.
+//! Opening or running a file is not an event here. Functions run all the time, and a watch with
+//! such events (as in the `notify` crate) would wake a thread for every evaluation.
 
 use std::{
     io::{self, PipeReader, PipeWriter},
@@ -16,8 +16,9 @@ use rustix::{
     io::Errno,
 };
 
-/// A file appeared, went, was written, or became executable. Written means closed: while it is
-/// being written it is not worth reading.
+/// Events for files that are created, removed, written or made executable.
+///
+/// A file counts as written when it is closed, because it is incomplete before.
 const CHANGES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVED_FROM)
@@ -25,24 +26,24 @@ const CHANGES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::CLOSE_WRITE)
     .union(WatchFlags::ATTRIB);
 
-/// Directories that are watched until the [`Hold`] on them is dropped.
+/// A set of watched directories; the watch ends when its [`Hold`] is dropped.
 pub(super) struct Watch {
     events: OwnedFd,
     held: PipeReader,
 }
 
-/// As long as it lives, its [`Watch`] goes on.
+/// A guard that keeps its [`Watch`] alive.
 #[derive(Debug)]
 pub(super) struct Hold {
     _held: PipeWriter,
 }
 
-/// What a wait ended with.
+/// The result of a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     Change,
     Nothing,
-    /// Nobody holds the watch any more.
+    /// The [`Hold`] was dropped.
     End,
 }
 
@@ -60,7 +61,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits for the next change, for so long if there is a limit.
+    /// Waits for the next change, at most for `limit`.
     pub(super) fn wait(&self, limit: Option<Duration>) -> Heard {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         let mut sources = [
@@ -71,7 +72,7 @@ impl Watch {
             match poll(&mut sources, limit.as_ref()) {
                 Err(Errno::INTR) => continue,
                 Ok(0) => return Heard::Nothing,
-                // A poll that fails would fail for ever.
+                // A failed poll would fail forever.
                 Err(_) => return Heard::End,
                 Ok(_) => {}
             }
@@ -83,7 +84,7 @@ impl Watch {
         }
     }
 
-    /// That something changed is all there is to know: a look at the files tells the rest.
+    /// Discards all pending events; their details are not needed, since the files are read again.
     fn drain(&self) {
         let mut events = [0; 4096];
         while rustix::io::read(&self.events, &mut events).is_ok_and(|read| read > 0) {}
@@ -100,7 +101,7 @@ mod tests {
     const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 
     #[test]
-    fn reading_is_no_change_and_writing_is() {
+    fn reports_writing_but_not_reading() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("config.yaml");
         fs::write(&file, "one").unwrap();
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_its_hold() {
+    fn ends_when_the_hold_is_dropped() {
         let (watch, hold) = Watch::new().unwrap();
         drop(hold);
         assert_eq!(watch.wait(None), Heard::End);

@@ -1,5 +1,6 @@
-//! An API server that knows one kind of object, in memory: list, watch and merge patch, with the
-//! faults a test asks for. Any other request is a permission we do not have and fails the test.
+//! An in-memory API server for one kind: list, watch and merge patch, with scripted faults.
+//!
+//! Any other request needs a permission that the runner does not have, and fails the test.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +21,7 @@ type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 const BASE: &str = "/apis/config.porch.kpt.dev/v1alpha1/namespaces/fns/functionconfigs";
 
-/// What a test can make fail.
+/// A request that a test can make fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verb {
     List,
@@ -38,15 +39,15 @@ pub(super) struct ApiServer {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) objects: BTreeMap<String, Value>,
-    /// Every patch that was made: verb, name and body.
+    /// All received patches: verb, name and body.
     pub(super) patches: Vec<(Verb, String, Value)>,
     pub(super) lists: usize,
-    /// Whether the definition lacks the field for our generation.
+    /// Whether the CRD lacks the field for the runner's generation.
     pub(super) without_generation: bool,
     version: u64,
     log: Vec<(u64, String)>,
     watchers: Vec<mpsc::UnboundedSender<String>>,
-    /// Answers instead of the usual; code 0 is a connection that breaks.
+    /// Error codes to answer with; code 0 is a broken connection.
     refusals: BTreeMap<Verb, u16>,
 }
 
@@ -106,7 +107,7 @@ impl ApiServer {
         self.changed.send_replace(());
     }
 
-    /// Deletes an object, or marks it if a finalizer holds it.
+    /// Deletes an object, or only marks it if it has a finalizer.
     pub(super) fn delete(&self, name: &str) {
         self.touch(name, |object| {
             object["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
@@ -126,7 +127,7 @@ impl ApiServer {
         self.state().watchers.clear();
     }
 
-    /// Ends every watch and forgets what was before, so that only a new list helps.
+    /// Ends every watch with code 410 and forgets past events, so that a new list is needed.
     pub(super) fn compact(&self) {
         let mut state = self.state();
         let gone = json!({"type": "ERROR", "object": failure(410)}).to_string();
@@ -136,7 +137,7 @@ impl ApiServer {
         state.log.clear();
     }
 
-    /// Waits until the server's state is as the condition wants it.
+    /// Waits until the server's state satisfies the condition.
     pub(super) async fn until(&self, condition: impl Fn(&State) -> bool) {
         let mut changes = self.changed.subscribe();
         let wait = async {

@@ -1,4 +1,4 @@
-//! Which images a statement is about.
+//! Tests of matching: which entry applies to which image.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use runner_core::{Function, TagConstraint};
 use super::{SHA, parse};
 use crate::{PodSettings, Runtime, objects::TemplateOverrides, testing::*};
 
-/// One of everything: what the matching rows below are matched against.
+/// Returns a configuration with every kind of entry, for the cases below.
 fn everything() -> Fixture {
     Fixture::new()
         .binaries(&[
@@ -76,15 +76,15 @@ functions:
 #[case("ghcr.io/x/latest", "", Some("latest"))]
 #[case("ghcr.io/x/latest:latest", "", Some("latest"))]
 #[case("ghcr.io/x/latest:v1", "", None)]
-// Docker's own names are one image however they are written.
+// The different spellings of a Docker Hub name are one image.
 #[case("docker.io/official:v1", "", Some("latest"))]
 #[case("docker.io/library/official:v1", "", Some("latest"))]
 #[case("index.docker.io/library/official:v1", "", Some("latest"))]
-// A bare name has the default prefix, on both sides.
+// A bare name has the default prefix, in the configuration and in the request.
 #[case("bare:v1", "", Some("bare"))]
 #[case("ghcr.io/default/catalog/bare:v1", "", Some("bare"))]
 #[case("docker.io/library/bare:v1", "", None)]
-// A digest is matched by the same digest and by nothing else.
+// A digest is matched by the same digest only.
 #[case(
     "ghcr.io/x/pinned@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
     "",
@@ -122,14 +122,14 @@ functions:
     "",
     Some("mirrored")
 )]
-// No prefixes: the default one.
+// An object without prefixes has the default prefix.
 #[case("object:v0.4.0", "", Some("object"))]
 #[case("ghcr.io/default/catalog/object:v0.4.0", "", Some("object"))]
 #[case("ghcr.io/default/object:v0.4.0", "", None)]
 #[case("ghcr.io/x/object:v0.4.0", "", None)]
 #[case("object:v0.6.0", "", None)]
 #[case("object", "", None)]
-// Several prefixes, the empty one among them; slashes at their ends do not matter.
+// An object may have several prefixes, including the empty one; trailing slashes are ignored.
 #[case("mirrored:v1", "", Some("mirrored"))]
 #[case("mirror.example.com/fns/mirrored:v1", "", Some("mirrored"))]
 #[case("mirror.example.com/fns/more/mirrored:v1", "", None)]
@@ -150,7 +150,7 @@ functions:
 #[case("ghcr.io/x/file", "~0.4.0", Some("file"))]
 #[case("ghcr.io/x/file:v9", "~0.4.0", Some("file"))]
 #[case("ghcr.io/x/pinned", ">= 0.0.0", None)]
-// Listed constraints admit versions; everything else must be listed by name.
+// Listed constraints match versions; all other tags must be listed by name.
 #[case("ranged:v0.1.3", "", Some("object"))]
 #[case("ranged:0.1.5", "", Some("object"))]
 #[case("ranged:v0.1", "", Some("object"))]
@@ -164,16 +164,16 @@ functions:
 #[case("any", "", Some("object"))]
 #[case("any:main", "", Some("object"))]
 #[case("any:v1.0.0-rc.1", "", Some("object"))]
-// A caller's version is judged as an image's tag; a caller's range by listed versions alone.
+// A caller's version is matched like an image's tag, a caller's range by listed versions only.
 #[case("ranged", "v0.1.5", Some("object"))]
 #[case("ranged", "v0.1.4", None)]
 #[case("ranged", "~0.1 != v0.1.4", Some("object"))]
 #[case("ranged", "~0.1", None)]
 #[case("ranged", ">= 0.3.0 < 0.4.0", Some("object"))]
 #[case("any", ">= 0.3.0", Some("object"))]
-// An object with pods alone gives no binary.
+// An object with pods only has no binary.
 #[case("ghcr.io/x/pods:v1", "", None)]
-fn images_find_their_binary(
+fn finds_the_binary_of_an_image(
     #[case] image: &str,
     #[case] constraint: &str,
     #[case] binary: Option<&str>,
@@ -191,7 +191,7 @@ fn images_find_their_binary(
 #[case(">= 0.4.0 < 0.5.0", "v0.4.1")]
 #[case(">= 0.4.0", "v0.5.0")]
 #[case("v0.4.0", "v0.4.0")]
-fn a_constraint_selects_the_highest_tag(#[case] constraint: &str, #[case] resolved: &str) {
+fn selects_the_highest_tag_for_a_constraint(#[case] constraint: &str, #[case] resolved: &str) {
     let table = everything().table();
     let constraint = TagConstraint::parse(constraint).unwrap();
     let found = table
@@ -210,7 +210,7 @@ fn a_constraint_selects_the_highest_tag(#[case] constraint: &str, #[case] resolv
 #[case(&["*"], &format!("fn@{SHA}"), true)]
 #[case(&["*"], "fn:main", true)]
 #[case(&[], "fn:v0.4.1", false)]
-fn pod_settings_of_an_object_apply_to_the_listed_versions(
+fn applies_pod_settings_of_an_object_to_the_listed_versions(
     #[case] tags: &[&str],
     #[case] image: &str,
     #[case] applies: bool,
@@ -232,7 +232,7 @@ fn pod_settings_of_an_object_apply_to_the_listed_versions(
 }
 
 #[test]
-fn pod_settings_of_the_file_hold_for_the_listed_image() {
+fn applies_pod_settings_of_the_file_to_the_listed_image() {
     let fixture = Fixture::new().pod_cache(&format!(
         r"
 - name: fn:v1
@@ -261,7 +261,7 @@ fn pod_settings_of_the_file_hold_for_the_listed_image() {
 }
 
 #[test]
-fn the_warm_set_is_what_files_list_and_what_objects_tag() {
+fn builds_the_warm_set_from_file_entries_and_object_tags() {
     let fixture = Fixture::new()
         .pod_cache("{'ghcr.io/x/b:v1': 10m, 'a:v2': 1h}")
         .object(
@@ -294,7 +294,7 @@ fn the_warm_set_is_what_files_list_and_what_objects_tag() {
 }
 
 #[test]
-fn a_line_of_the_file_turns_standby_off() {
+fn turns_standbys_off_by_the_file() {
     let table = Fixture::new()
         .binaries(&["quick", "eager"])
         .config(
@@ -325,7 +325,7 @@ fn a_line_of_the_file_turns_standby_off() {
 }
 
 #[test]
-fn rows_tell_who_runs_what() {
+fn lists_the_runtime_of_each_image() {
     let fixture = everything().pod_cache("- name: ghcr.io/x/warm:v3\n  timeToLive: 5m\n");
     let rows: Vec<String> = fixture
         .table()

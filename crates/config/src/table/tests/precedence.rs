@@ -1,4 +1,4 @@
-//! Who wins where several speak of one image.
+//! Tests of precedence between several entries for one image.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::{messages, parse};
 use crate::{Severity, testing::*};
 
 #[test]
-fn an_object_overrides_everything_files_say_of_its_image() {
+fn lets_an_object_override_all_file_entries_of_its_image() {
     let fixture = Fixture::new()
         .binaries(&["fn"])
         .config("functions:\n- function: fn\n  images: [fn:v1, ghcr.io/x/fn:v1]\n")
@@ -37,7 +37,7 @@ fn an_object_overrides_everything_files_say_of_its_image() {
 }
 
 #[test]
-fn an_object_for_porch_server_alone_overrides_nothing() {
+fn overrides_nothing_by_an_object_for_porch_server_alone() {
     let fixture = Fixture::new()
         .binaries(&["fn"])
         .config("functions: [{function: fn, images: ['fn:v1']}]")
@@ -48,7 +48,7 @@ fn an_object_for_porch_server_alone_overrides_nothing() {
 }
 
 #[test]
-fn of_two_objects_for_one_image_the_older_wins_and_the_younger_is_told() {
+fn uses_the_older_of_two_objects_and_reports_the_younger() {
     let fixture = Fixture::new()
         .binaries(&["old", "young"])
         .object(
@@ -82,7 +82,7 @@ fn of_two_objects_for_one_image_the_older_wins_and_the_younger_is_told() {
 }
 
 #[test]
-fn a_conflict_under_one_prefix_leaves_the_others() {
+fn keeps_other_prefixes_of_an_object_with_a_conflict() {
     let fixture = Fixture::new()
         .binaries(&["one", "two"])
         .object(
@@ -120,7 +120,7 @@ fn a_conflict_under_one_prefix_leaves_the_others() {
 }
 
 #[test]
-fn objects_of_the_same_second_are_told_apart_by_name() {
+fn orders_objects_of_the_same_second_by_name() {
     let fixture = Fixture::new()
         .binaries(&["a", "b"])
         .object(object("b").image("fn").created(7).binary("b", &["v1"]))
@@ -137,7 +137,7 @@ fn objects_of_the_same_second_are_told_apart_by_name() {
 }
 
 #[test]
-fn the_first_of_two_lines_for_one_image_is_used() {
+fn uses_the_first_of_two_lines_for_one_image() {
     let fixture = Fixture::new()
         .binaries(&["one", "two"])
         .config(
@@ -162,7 +162,7 @@ fn the_first_of_two_lines_for_one_image_is_used() {
     assert!(problems[1].contains("pod-cache-config.yaml:3: "));
 }
 
-/// Objects over few names, prefixes and seconds, so that most of them collide.
+/// Generates objects with few names, prefixes and creation times, so that most of them collide.
 fn colliding_objects() -> impl Strategy<Value = Vec<Object>> {
     let one = (
         0..3u8,
@@ -197,7 +197,7 @@ fn colliding_objects() -> impl Strategy<Value = Vec<Object>> {
 
 proptest! {
     #[test]
-    fn the_order_of_arrival_never_changes_the_table(
+    fn builds_the_same_table_in_any_order_of_objects(
         (objects, shuffled) in colliding_objects()
             .prop_flat_map(|objects| (Just(objects.clone()), Just(objects).prop_shuffle()))
     ) {
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn every_image_belongs_to_the_oldest_object_that_names_it(objects in colliding_objects()) {
+    fn uses_the_oldest_object_for_every_image(objects in colliding_objects()) {
         let fixture = objects.iter().cloned().fold(Fixture::new(), Fixture::object);
         let table = fixture.table();
         for name in ["fn0", "fn1", "fn2"] {

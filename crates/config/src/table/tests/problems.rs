@@ -1,4 +1,4 @@
-//! What is wrong with single statements.
+//! Tests of problems of single entries.
 
 use rstest::rstest;
 
@@ -9,7 +9,7 @@ use crate::{Binaries, Configuration, FileOptions, testing::*};
 #[case::missing("nowhere", "nowhere cannot be used: No such file or directory")]
 #[case::not_executable("plain", "plain is not executable")]
 #[case::a_directory(".", "is not a file")]
-fn an_unusable_binary_is_a_problem_and_stays_in_the_table(#[case] path: &str, #[case] says: &str) {
+fn reports_an_unusable_binary_and_keeps_it_in_the_table(#[case] path: &str, #[case] says: &str) {
     let fixture = Fixture::new().plain_file("plain").object(
         object("o")
             .image("fn")
@@ -24,7 +24,7 @@ fn an_unusable_binary_is_a_problem_and_stays_in_the_table(#[case] path: &str, #[
 }
 
 #[test]
-fn a_missing_binary_is_no_problem_where_the_exec_runtime_is_off() {
+fn ignores_a_missing_binary_if_the_exec_runtime_is_off() {
     let fixture = Fixture::new().object(object("o").image("fn").binary("nowhere", &["v1"]));
     let options = FileOptions {
         binaries: Binaries::Trust,
@@ -36,7 +36,7 @@ fn a_missing_binary_is_no_problem_where_the_exec_runtime_is_off() {
 }
 
 #[test]
-fn a_binary_may_not_leave_the_functions_directory_by_a_relative_path() {
+fn refuses_a_relative_path_outside_the_functions_directory() {
     let fixture = Fixture::new().object(object("o").image("fn").binary("../../bin/sh", &["v1"]));
     let table = fixture.table();
     assert_eq!(table.executable(&parse("fn:v1"), None), None);
@@ -44,7 +44,7 @@ fn a_binary_may_not_leave_the_functions_directory_by_a_relative_path() {
 }
 
 #[test]
-fn an_absolute_path_is_used_as_it_is() {
+fn uses_an_absolute_path_unchanged() {
     let fixture = Fixture::new().object(object("o").image("fn").binary("/bin/sh", &["v1"]));
     let table = fixture.table();
     let found = table.executable(&parse("fn:v1"), None).unwrap();
@@ -56,7 +56,7 @@ fn an_absolute_path_is_used_as_it_is() {
 #[case::image_with_tag(object("o").image("fn:v1").pod(&[]), "must be a bare name")]
 #[case::image_upper(object("o").image("Fn").pod(&[]), "upper-case")]
 #[case::prefix_with_scheme(object("o").image("fn").prefixes(&["https://ghcr.io"]).pod(&[]), "prefix \"https://ghcr.io\"")]
-fn an_object_that_makes_no_sense_says_where(#[case] object: Object, #[case] says: &str) {
+fn names_the_invalid_field_of_an_object(#[case] object: Object, #[case] says: &str) {
     let problems = messages(&Fixture::new().object(object).table());
     assert_eq!(problems.len(), 1, "{problems:#?}");
     assert!(problems[0].contains(says), "{problems:#?}");

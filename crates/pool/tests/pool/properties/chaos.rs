@@ -1,7 +1,7 @@
-//! A cluster where anything may happen, and what must hold all the same.
+//! A cluster with random events, and the invariants that must hold.
 //!
-//! The model is told everything the pool is told, keeps its own simple books, and checks each
-//! action against them.
+//! The model receives every event that the pool receives, keeps simple records of its own, and
+//! checks each action against them.
 
 mod happenings;
 mod invariants;
@@ -21,7 +21,7 @@ use runner_pool::{
 use crate::world::secs;
 
 const TTL: Duration = secs(40);
-/// What a function may be configured with, senseless values included.
+/// The TTLs that a function may be configured with, including unreasonable ones.
 const TTLS: [Duration; 4] = [TTL, secs(20), Duration::ZERO, Duration::from_nanos(5)];
 const RETRIES: u32 = 2;
 /// Two functions, and the first again after its tag has moved.
@@ -43,16 +43,16 @@ pub struct Chaos {
     draining: bool,
 }
 
-/// A request without an answer.
+/// A request that has not been answered.
 struct Ask {
     function: usize,
     deadline: Option<Time>,
     at: Option<Uid>,
-    /// How often it was sent to a pod.
+    /// Number of assignments to a pod.
     tries: u32,
 }
 
-/// A pod in the cluster, and what the pool was told about it.
+/// A pod in the cluster, and the observations of it sent to the pool.
 #[derive(Clone)]
 struct Known {
     name: PodName,
@@ -62,16 +62,16 @@ struct Known {
     version: Arc<str>,
     attempt: Option<Attempt>,
     reclaim_after: Time,
-    /// It answered, or the watch showed it ready.
+    /// Whether the pod answered or the watch showed it ready.
     ready: bool,
     watch_ready: bool,
-    /// It lost a call or turned unready since.
+    /// Whether the pod has lost a call or turned unready since then.
     suspect: bool,
-    /// It ever was.
+    /// Whether the pod was ever suspect.
     doubted: bool,
     failed: bool,
     deleting: bool,
-    /// The pool asked for its deletion and has not heard that it failed.
+    /// Time at which the pool requested the deletion, unless a failure was reported since.
     asked: Option<Time>,
 }
 
@@ -109,7 +109,7 @@ impl Chaos {
         chaos
     }
 
-    /// Lets one thing happen.
+    /// Executes one random event.
     pub fn happen(&mut self, event: u32) {
         let [kind, a, b, c] = event.to_le_bytes().map(usize::from);
         match kind % 64 {
@@ -145,7 +145,7 @@ impl Chaos {
         self.check_rest();
     }
 
-    /// From here on everything works. Whatever is open must come to its end, and nothing stays.
+    /// Stops all faults: every request must end, and no pod may remain.
     pub fn calm_down(&mut self) {
         for _ in 0..100 {
             if self.requests.is_empty() {
@@ -163,7 +163,7 @@ impl Chaos {
         if self.draining {
             return;
         }
-        // What is kept warm would stay.
+        // Pods of the warm set would stay.
         self.send(Event::Configured(Vec::new()));
         for _ in 0..60 {
             self.cooperate();

@@ -1,4 +1,4 @@
-//! Pods that go, pods that stay, and `reclaim-after`.
+//! Deletion of pods, and `reclaim-after`.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn ttl(seconds: u64) -> Settings {
 }
 
 #[test]
-fn an_idle_pod_goes_after_its_functions_own_ttl() {
+fn deletes_an_idle_pod_after_the_ttl_of_its_function() {
     let mut world = World::new();
     let (short, long) = (
         with_settings("short:v1", ttl(60)),
@@ -43,7 +43,7 @@ fn a_delete_carries_the_version_last_seen() {
     );
 }
 
-/// Configuration is loaded with a shorter TTL; the function is not kept warm.
+/// Loads configuration with a shorter TTL; the function is not kept warm.
 fn shorten(world: &mut World, seconds: u64) {
     let settings = Settings {
         generation: 1,
@@ -55,7 +55,7 @@ fn shorten(world: &mut World, seconds: u64) {
 }
 
 #[test]
-fn a_shortened_ttl_takes_back_what_was_promised_and_counts_from_then_on() {
+fn writes_an_earlier_reclaim_after_when_the_ttl_is_shortened() {
     let mut world = World::new();
     let create = world.warm(&with_settings("fn:v1", ttl(1800)));
     world.observe(&create, PodPhase::Ready).none();
@@ -111,7 +111,7 @@ fn a_ttl_shortened_while_a_pod_starts_holds_for_that_pod() {
 }
 
 #[test]
-fn a_busy_pod_never_goes() {
+fn never_deletes_a_busy_pod() {
     let mut world = World::new();
     let function = with_settings("fn:v1", ttl(60));
     world.warm(&function);
@@ -125,7 +125,7 @@ fn a_busy_pod_never_goes() {
 #[case::zero(Duration::ZERO)]
 #[case::nanoseconds(Duration::from_nanos(5))]
 #[case::milliseconds(Duration::from_millis(3))]
-fn a_pod_with_a_tiny_ttl_serves_and_goes(#[case] tiny: Duration) {
+fn serves_on_a_pod_with_a_tiny_ttl_before_deleting_it(#[case] tiny: Duration) {
     let mut world = World::new();
     let function = with_settings(
         "fn:v1",
@@ -142,7 +142,7 @@ fn a_pod_with_a_tiny_ttl_serves_and_goes(#[case] tiny: Duration) {
 }
 
 #[test]
-fn zero_limits_do_not_keep_the_pool_busy() {
+fn does_not_wake_up_without_end_with_zero_limits() {
     let mut world = World::with(Limits {
         ready_timeout: Duration::ZERO,
         probe_timeout: Duration::ZERO,
@@ -164,7 +164,7 @@ fn zero_limits_do_not_keep_the_pool_busy() {
 }
 
 #[test]
-fn use_puts_the_end_off() {
+fn keeps_a_pod_that_is_used_within_its_ttl() {
     let mut world = World::new();
     let function = with_settings("fn:v1", ttl(60));
     world.warm(&function);
@@ -193,7 +193,7 @@ fn extensions_are_gathered_and_written_together() {
 }
 
 #[test]
-fn a_thousand_requests_a_minute_cost_one_write() {
+fn writes_at_most_one_extension_a_minute_under_load() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 2);
     world.warm(&function);
@@ -207,7 +207,7 @@ fn a_thousand_requests_a_minute_cost_one_write() {
 }
 
 #[test]
-fn a_pod_busy_for_long_shows_others_that_it_is_used() {
+fn extends_a_pod_during_a_long_evaluation() {
     let mut world = World::new();
     let function = with_settings("fn:v1", ttl(60));
     world.warm(&function);
@@ -219,7 +219,7 @@ fn a_pod_busy_for_long_shows_others_that_it_is_used() {
 }
 
 #[test]
-fn a_pod_another_replica_extended_stays() {
+fn keeps_a_pod_that_another_replica_extended() {
     let mut world = World::new();
     let function = with_settings("fn:v1", ttl(60));
     let create = world.warm(&function);
@@ -232,7 +232,7 @@ fn a_pod_another_replica_extended_stays() {
 }
 
 #[test]
-fn a_conflict_makes_the_pool_look_again() {
+fn uses_a_pod_again_after_a_delete_conflict() {
     let mut world = World::new();
     let function = with_settings("fn:v1", ttl(60));
     let create = world.warm(&function);
@@ -256,7 +256,7 @@ fn a_conflict_makes_the_pool_look_again() {
 }
 
 #[test]
-fn a_conflict_the_watch_explained_already_is_settled_at_once() {
+fn resolves_a_conflict_at_once_if_the_watch_showed_the_change() {
     let mut world = World::new();
     let function = with_settings("fn:v1", ttl(60));
     let create = world.warm(&function);
@@ -303,7 +303,7 @@ fn a_request_is_not_sent_to_a_pod_whose_delete_is_under_way() {
 }
 
 #[test]
-fn failed_and_finished_pods_go_at_once() {
+fn deletes_failed_and_finished_pods_at_once() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let create = world.warm(&function);
@@ -314,7 +314,7 @@ fn failed_and_finished_pods_go_at_once() {
 }
 
 #[test]
-fn pods_beyond_a_lowered_maximum_go_once_idle() {
+fn deletes_idle_pods_beyond_a_lowered_maximum() {
     let mut world = World::new();
     let wide = function("fn:v1", 3, 1);
     let creates: Vec<_> = (0..3)
@@ -346,7 +346,7 @@ fn pods_beyond_a_lowered_maximum_go_once_idle() {
 }
 
 #[test]
-fn a_function_that_left_nothing_behind_is_forgotten() {
+fn forgets_a_function_without_pods_and_requests() {
     let mut world = World::new();
     let function = with_settings("fn:v1", ttl(60));
     let create = world.warm(&function);
@@ -357,7 +357,7 @@ fn a_function_that_left_nothing_behind_is_forgotten() {
 }
 
 #[test]
-fn a_pod_that_starts_for_longer_than_its_ttl_serves_those_who_wait() {
+fn serves_waiting_requests_on_a_pod_that_started_for_longer_than_its_ttl() {
     let mut world = World::new();
     let function = with_settings("fn:v1", ttl(5));
     let (request, acts) = world.request(&function);
@@ -370,7 +370,7 @@ fn a_pod_that_starts_for_longer_than_its_ttl_serves_those_who_wait() {
 }
 
 #[test]
-fn a_pod_that_started_for_nobody_is_kept_for_its_ttl_from_then_on() {
+fn keeps_a_pod_started_for_a_cancelled_request_for_its_ttl() {
     let mut world = World::new();
     let function = with_settings("fn:v1", ttl(5));
     let (request, acts) = world.request(&function);

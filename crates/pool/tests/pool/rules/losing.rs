@@ -1,4 +1,4 @@
-//! Pods lost in the middle of a call.
+//! Pods that are lost during a call.
 
 use runner_core::Reason;
 use runner_pool::{Event, Limits, PodPhase};
@@ -6,7 +6,7 @@ use runner_pool::{Event, Limits, PodPhase};
 use crate::world::{World, failure, function, secs, uid_of};
 
 #[test]
-fn a_request_whose_pod_is_lost_runs_once_more_on_another() {
+fn retries_a_request_of_a_lost_pod_on_another_pod() {
     let mut world = World::new();
     let function = function("fn:v1", 2, 1);
     for slot in 1..=2 {
@@ -22,7 +22,7 @@ fn a_request_whose_pod_is_lost_runs_once_more_on_another() {
 }
 
 #[test]
-fn a_loss_after_the_last_retry_is_told_to_the_caller() {
+fn reports_a_lost_pod_after_the_last_retry() {
     for max_retries in 0..=3 {
         let mut world = World::with(Limits {
             max_retries,
@@ -46,7 +46,7 @@ fn a_loss_after_the_last_retry_is_told_to_the_caller() {
 }
 
 #[test]
-fn with_retries_turned_off_the_first_loss_is_told() {
+fn reports_the_first_lost_pod_without_retries() {
     let mut world = World::with(Limits {
         max_retries: 0,
         ..Limits::default()
@@ -58,7 +58,7 @@ fn with_retries_turned_off_the_first_loss_is_told() {
 }
 
 #[test]
-fn a_retry_stays_inside_the_callers_deadline() {
+fn does_not_retry_after_the_deadline() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let (_, acts) = world.request_within(&function, secs(5));
@@ -68,7 +68,7 @@ fn a_retry_stays_inside_the_callers_deadline() {
 }
 
 #[test]
-fn a_retried_request_goes_before_those_that_came_later() {
+fn assigns_a_retried_request_before_later_requests() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     world.warm(&function);
@@ -105,7 +105,7 @@ fn a_pod_that_does_not_answer_its_probe_is_replaced() {
 }
 
 #[test]
-fn a_pod_given_up_for_lost_is_not_believed_ready_until_it_answers() {
+fn probes_an_abandoned_pod_again_when_the_watch_shows_it_ready() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let create = world.warm(&function);
@@ -113,7 +113,7 @@ fn a_pod_given_up_for_lost_is_not_believed_ready_until_it_answers() {
     world.lose(&running);
     let (name, uid) = (create.name.clone(), uid_of(&create));
     world.send(Event::ProbeFailed { name, uid });
-    // Kubernetes learns late that it was ready once, and its word crosses with the delete.
+    // Kubernetes reports late that the pod was ready once, at the same time as the delete is sent.
     let (name, uid, conflict) = (create.name.clone(), uid_of(&create), true);
     world.send(Event::DeleteFailed {
         name,
@@ -130,7 +130,7 @@ fn a_pod_given_up_for_lost_is_not_believed_ready_until_it_answers() {
 }
 
 #[test]
-fn a_pod_that_never_answers_its_probe_is_not_waited_for() {
+fn replaces_a_pod_whose_probe_times_out() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let create = world.warm(&function);
@@ -142,7 +142,7 @@ fn a_pod_that_never_answers_its_probe_is_not_waited_for() {
 }
 
 #[test]
-fn requests_on_a_pod_that_is_gone_move_without_waiting_for_their_connection() {
+fn retries_requests_of_a_removed_pod_before_their_connection_fails() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 2);
     let create = world.warm(&function);
@@ -158,13 +158,13 @@ fn requests_on_a_pod_that_is_gone_move_without_waiting_for_their_connection() {
         [running.request, other.request],
         "in the order they came"
     );
-    // What the dead connection says later is of no interest.
+    // A later error of the broken connection is ignored.
     world.lose(&running).none();
     assert!(world.answer(&again[0]).0.is_empty());
 }
 
 #[test]
-fn a_ready_pod_that_fails_gives_its_requests_back() {
+fn retries_requests_of_a_ready_pod_that_fails() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let create = world.warm(&function);
@@ -181,7 +181,7 @@ fn a_ready_pod_that_fails_gives_its_requests_back() {
 }
 
 #[test]
-fn pods_that_die_before_they_serve_anyone_are_not_started_in_a_tight_loop() {
+fn backs_off_when_pods_fail_before_their_first_answer() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut pods = 0;
@@ -244,7 +244,7 @@ fn pods_missing_when_the_watch_starts_over_are_gone() {
 }
 
 #[test]
-fn a_pod_the_watch_has_not_reached_yet_survives_its_starting_over() {
+fn keeps_a_pod_the_watch_has_not_shown_when_the_watch_starts_over() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     world.warm(&function);

@@ -1,4 +1,4 @@
-//! Requests: where they go, how they wait, how they end.
+//! Requests: assignment, waiting, and end.
 
 use runner_core::Reason;
 use runner_pool::{Event, Limits, PodPhase, Settings};
@@ -37,7 +37,7 @@ fn a_request_goes_to_the_least_loaded_pod() {
 }
 
 #[test]
-fn equals_take_turns() {
+fn assigns_requests_in_turn_to_equally_loaded_pods() {
     let mut world = World::new();
     let function = function("fn:v1", 3, 4);
     for slot in 1..=3 {
@@ -58,7 +58,7 @@ fn equals_take_turns() {
 }
 
 #[test]
-fn whichever_pod_frees_first_takes_the_oldest_waiter() {
+fn assigns_the_oldest_waiting_request_first() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let first = world.request(&function).1.create();
@@ -71,7 +71,7 @@ fn whichever_pod_frees_first_takes_the_oldest_waiter() {
 }
 
 #[test]
-fn a_full_queue_turns_requests_away_and_says_when_to_come_back() {
+fn rejects_requests_with_a_retry_delay_when_the_queue_is_full() {
     let mut world = World::with(Limits {
         max_queue: 3,
         ..Limits::default()
@@ -87,7 +87,7 @@ fn a_full_queue_turns_requests_away_and_says_when_to_come_back() {
 }
 
 #[test]
-fn one_function_with_a_full_queue_leaves_others_alone() {
+fn accepts_requests_of_other_functions_while_one_queue_is_full() {
     let mut world = World::with(Limits {
         max_queue: 1,
         ..Limits::default()
@@ -131,7 +131,7 @@ fn a_cancelled_request_frees_its_place_at_the_pod() {
 }
 
 #[test]
-fn a_cancelled_wait_does_not_keep_a_pod() {
+fn deletes_an_idle_pod_whose_request_was_cancelled() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let (request, acts) = world.request(&function);
@@ -145,7 +145,7 @@ fn a_cancelled_wait_does_not_keep_a_pod() {
 }
 
 #[test]
-fn an_expired_waiter_learns_where_its_time_went() {
+fn reports_the_waiting_time_by_cause_when_the_deadline_passes() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let create = world.request(&function).1.create();
@@ -163,7 +163,7 @@ fn an_expired_waiter_learns_where_its_time_went() {
 }
 
 #[test]
-fn a_deadline_that_has_passed_is_not_queued() {
+fn rejects_a_request_whose_deadline_has_passed() {
     let mut world = World::new();
     let (_, acts) = world.request_within(&function("fn:v1", 1, 1), secs(0));
     assert_eq!(acts.reject().1.reason(), Reason::DeadlineExceeded);
@@ -171,7 +171,7 @@ fn a_deadline_that_has_passed_is_not_queued() {
 }
 
 #[test]
-fn an_expired_waiter_is_not_assigned_even_if_nobody_woke_the_pool() {
+fn rejects_an_expired_request_without_a_preceding_tick() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let (_, acts) = world.request_within(&function, secs(1));
@@ -182,7 +182,7 @@ fn an_expired_waiter_is_not_assigned_even_if_nobody_woke_the_pool() {
 }
 
 #[test]
-fn an_assignment_says_how_long_the_request_waited() {
+fn reports_the_waiting_time_with_an_assignment() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let create = world.request(&function).1.create();
@@ -192,7 +192,7 @@ fn an_assignment_says_how_long_the_request_waited() {
 }
 
 #[test]
-fn draining_takes_nothing_new_and_finishes_the_rest() {
+fn rejects_new_requests_and_finishes_present_ones_while_draining() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let create = world.request(&function).1.create();
@@ -211,7 +211,7 @@ fn draining_takes_nothing_new_and_finishes_the_rest() {
 }
 
 #[test]
-fn those_still_waiting_when_draining_ends_are_told_so() {
+fn rejects_waiting_requests_when_draining_ends() {
     let mut world = World::new();
     let (request, _) = world.request(&function("fn:v1", 1, 1));
     let until = world.now + secs(30);
@@ -221,7 +221,7 @@ fn those_still_waiting_when_draining_ends_are_told_so() {
 }
 
 #[test]
-fn draining_leaves_the_pods_to_the_successor() {
+fn keeps_pods_while_draining() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     world.warm(&function);

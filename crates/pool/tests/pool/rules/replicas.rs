@@ -20,7 +20,7 @@ fn a_restarted_runner_uses_the_pods_it_finds() {
 }
 
 #[test]
-fn a_pod_another_replica_starts_is_waited_for() {
+fn waits_for_a_pod_that_another_replica_starts() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let seen = world.foreign(&function, 1, PodPhase::Starting(None));
@@ -39,7 +39,7 @@ fn a_pod_another_replica_starts_is_waited_for() {
 }
 
 #[test]
-fn a_slot_another_replica_took_first_is_adopted() {
+fn adopts_a_pod_of_another_replica_that_took_the_slot_first() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let (request, acts) = world.request(&function);
@@ -50,7 +50,7 @@ fn a_slot_another_replica_took_first_is_adopted() {
 }
 
 #[test]
-fn a_slot_that_is_still_being_deleted_is_left_for_the_next() {
+fn uses_the_next_slot_while_a_pod_is_being_deleted() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let first = world.request(&function).1.create();
@@ -60,7 +60,7 @@ fn a_slot_that_is_still_being_deleted_is_left_for_the_next() {
 }
 
 #[test]
-fn a_slot_another_function_has_is_left_for_the_next() {
+fn uses_the_next_slot_when_another_function_has_the_name() {
     let mut world = World::new();
     let first = world.request(&function("fn:v1.0", 1, 1)).1.create();
     let seen = world.foreign(&function("fn:v10", 1, 1), 1, PodPhase::Ready);
@@ -70,7 +70,7 @@ fn a_slot_another_function_has_is_left_for_the_next() {
 }
 
 #[test]
-fn a_pod_another_replica_uses_is_not_removed_however_idle_it_is_here() {
+fn keeps_an_idle_pod_that_another_replica_uses() {
     let mut world = World::new();
     let function = with_settings(
         "fn:v1",
@@ -89,7 +89,7 @@ fn a_pod_another_replica_uses_is_not_removed_however_idle_it_is_here() {
 }
 
 #[test]
-fn an_old_pod_another_replica_still_uses_is_left_to_it() {
+fn keeps_an_outdated_pod_while_another_replica_uses_it() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut seen = world.foreign(&function, 1, PodPhase::Ready);
@@ -110,7 +110,7 @@ fn an_old_pod_another_replica_still_uses_is_left_to_it() {
 }
 
 #[test]
-fn an_adopted_pod_past_its_time_goes_without_another_ttl() {
+fn deletes_an_expired_adopted_pod_without_another_ttl() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut seen = world.foreign(&function, 1, PodPhase::Ready);
@@ -138,7 +138,7 @@ fn a_lost_pod_another_replica_uses_is_given_up_but_not_removed() {
 }
 
 #[test]
-fn another_pod_under_a_known_name_means_the_first_is_gone() {
+fn replaces_a_pod_whose_name_another_pod_has() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let create = world.warm(&function);
@@ -150,7 +150,7 @@ fn another_pod_under_a_known_name_means_the_first_is_gone() {
 }
 
 #[test]
-fn what_a_function_is_allowed_is_learnt_from_its_first_request() {
+fn takes_the_settings_of_an_adopted_function_from_the_first_request() {
     let mut world = World::new();
     let function = function("fn:v1", 2, 1);
     let seen = world.foreign(&function, 1, PodPhase::Ready);
@@ -160,7 +160,7 @@ fn what_a_function_is_allowed_is_learnt_from_its_first_request() {
 }
 
 #[test]
-fn a_pod_that_names_no_digest_is_used_once_it_is_known_which_runs() {
+fn uses_a_pod_without_a_digest_once_the_digest_is_known() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let seen = world.foreign(&function, 1, PodPhase::Ready);
@@ -177,7 +177,7 @@ fn a_pod_that_names_no_digest_is_used_once_it_is_known_which_runs() {
 }
 
 #[test]
-fn a_pod_that_names_no_digest_goes_when_its_time_has_come() {
+fn deletes_a_pod_without_a_digest_after_its_ttl() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let seen = Observed {
@@ -189,7 +189,8 @@ fn a_pod_that_names_no_digest_goes_when_its_time_has_come() {
     assert_eq!(deleted.uid, seen.uid);
 }
 
-/// A pod as the Go runner makes it: named after its slot with a suffix, without our annotation.
+/// Returns a pod as the Go runner makes it: named after its slot with a suffix, and without the
+/// annotation of this runner.
 fn earlier(world: &mut World, function: &Arc<Function>) -> Observed {
     let seen = world.foreign(function, 1, PodPhase::Ready);
     Observed {
@@ -200,7 +201,7 @@ fn earlier(world: &mut World, function: &Arc<Function>) -> Observed {
 }
 
 #[test]
-fn a_pod_of_an_earlier_runner_is_used_and_keeps_its_slot() {
+fn uses_a_pod_of_the_go_runner_and_keeps_its_slot() {
     let mut world = World::new();
     let function = function("fn:v1", 2, 1);
     let seen = earlier(&mut world, &function);
@@ -217,7 +218,7 @@ fn a_pod_of_an_earlier_runner_is_used_and_keeps_its_slot() {
 }
 
 #[test]
-fn an_outdated_pod_of_an_earlier_runner_goes_though_nobody_calls_its_function() {
+fn deletes_an_outdated_pod_of_the_go_runner_without_requests() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut seen = earlier(&mut world, &function);
@@ -229,7 +230,7 @@ fn an_outdated_pod_of_an_earlier_runner_goes_though_nobody_calls_its_function() 
 }
 
 #[test]
-fn a_pod_of_an_earlier_runner_goes_at_its_reclaim_time() {
+fn deletes_a_pod_of_the_go_runner_at_its_reclaim_time() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let mut seen = earlier(&mut world, &function);

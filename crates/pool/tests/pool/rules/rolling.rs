@@ -1,4 +1,5 @@
-//! Templates, overrides, digests: old pods drain, new ones start first, nobody notices.
+//! Changes of templates, overrides and digests: new pods start before old pods are deleted, and no
+//! request fails.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use runner_pool::{Event, Function, Leave, PodPhase, Settings, TemplateVersion};
 use crate::world::{World, digest, function, image, secs, uid_of, with_settings};
 
 #[test]
-fn a_changed_template_starts_the_new_pod_before_the_old_one_goes() {
+fn starts_a_pod_of_the_new_template_before_deleting_the_old_pod() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let old = world.warm(&function);
@@ -20,7 +21,7 @@ fn a_changed_template_starts_the_new_pod_before_the_old_one_goes() {
 }
 
 #[test]
-fn a_pod_of_the_old_template_finishes_what_it_runs_and_gets_no_more() {
+fn finishes_requests_on_a_pod_of_the_old_template_and_assigns_no_more() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 2);
     let old = world.warm(&function);
@@ -35,7 +36,7 @@ fn a_pod_of_the_old_template_finishes_what_it_runs_and_gets_no_more() {
 }
 
 #[test]
-fn a_roll_over_under_load_fails_nobody() {
+fn rejects_no_request_during_template_changes_under_load() {
     let mut world = World::new();
     let function = function("fn:v1", 2, 2);
     world.warm(&function);
@@ -76,7 +77,7 @@ fn a_roll_over_under_load_fails_nobody() {
 }
 
 #[test]
-fn changed_overrides_roll_over_too() {
+fn replaces_pods_after_changed_overrides() {
     let mut world = World::new();
     let plain = function("fn:v1", 1, 1);
     let old = world.warm(&plain);
@@ -93,7 +94,7 @@ fn changed_overrides_roll_over_too() {
 }
 
 #[test]
-fn a_request_on_its_way_during_a_change_does_not_bring_old_settings_back() {
+fn ignores_older_settings_of_a_request() {
     let mut world = World::new();
     let old = function("fn:v1", 1, 1);
     let settings = Settings {
@@ -108,7 +109,7 @@ fn a_request_on_its_way_during_a_change_does_not_bring_old_settings_back() {
 }
 
 #[test]
-fn a_template_changed_back_makes_its_pods_good_again() {
+fn uses_pods_again_after_the_template_is_changed_back() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let old = world.warm(&function);
@@ -134,7 +135,7 @@ fn a_moved_tag_is_served_by_pods_of_its_new_digest() {
 }
 
 #[test]
-fn a_digest_somebody_names_outlives_its_tag() {
+fn keeps_pods_of_a_requested_digest_after_the_tag_moved() {
     let mut world = World::new();
     let settings = *function("fn:v1", 1, 1).settings();
     let old = Arc::new(Function::new(&image("fn:v1"), digest(1), settings));

@@ -1,4 +1,4 @@
-//! Pods: when they are started, and what becomes of waiters when they are not.
+//! Start of pods, and the effect of failed starts on waiting requests.
 
 use runner_core::{EvaluationError, Reason};
 use runner_pool::{Attempt, Create, Event, Limits, PodName, PodPhase, StartFailure, Uid};
@@ -26,7 +26,7 @@ fn stumble(world: &mut World, create: &Create) -> crate::world::Acts {
 }
 
 #[test]
-fn a_pod_is_started_when_every_pod_holds_its_waitlist() {
+fn starts_a_pod_when_every_pod_has_a_full_waitlist() {
     let mut world = World::new();
     let function = function("fn:v1", 2, 2);
     assert_eq!(world.request(&function).1.creates().len(), 1);
@@ -48,7 +48,7 @@ fn no_more_pods_are_started_than_the_maximum() {
 }
 
 #[test]
-fn a_pod_with_no_other_to_wait_for_is_given_more_than_its_waitlist() {
+fn exceeds_the_waitlist_when_no_other_pod_can_be_started() {
     let mut world = World::new();
     let settings = runner_pool::Settings {
         max_in_flight: 5,
@@ -83,7 +83,7 @@ fn the_lowest_free_slot_is_used_again() {
 }
 
 #[test]
-fn functions_whose_slots_would_share_a_name_get_different_ones() {
+fn gives_different_slots_to_functions_with_colliding_names() {
     let mut world = World::new();
     let names = ["fn:v1.0", "fn:v10", "fn:v.10"]
         .map(|name| world.request(&function(name, 1, 1)).1.create().slot);
@@ -98,7 +98,7 @@ fn functions_whose_slots_would_share_a_name_get_different_ones() {
 }
 
 #[test]
-fn a_pod_that_cannot_start_fails_its_waiters_at_once_in_its_own_words() {
+fn rejects_waiting_requests_at_once_with_the_failure_of_the_pod() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let (first, acts) = world.request(&function);
@@ -138,7 +138,7 @@ fn starts_another_pod_at_once_where_the_next_one_avoids_the_failure() {
 }
 
 #[test]
-fn a_refused_pod_fails_its_waiters_at_once_with_the_servers_words() {
+fn rejects_waiting_requests_at_once_with_the_refusal_of_the_api_server() {
     let mut world = World::new();
     let (_, acts) = world.request(&function("fn:v1", 1, 1));
     let (_, error) = refuse(&mut world, &acts.create()).reject();
@@ -146,7 +146,7 @@ fn a_refused_pod_fails_its_waiters_at_once_with_the_servers_words() {
 }
 
 #[test]
-fn waiters_stay_while_another_pod_may_still_serve_them() {
+fn keeps_requests_waiting_while_another_pod_may_serve_them() {
     let mut world = World::new();
     let function = function("fn:v1", 2, 1);
     let first = world.request(&function).1.create();
@@ -175,13 +175,13 @@ fn a_crash_looping_function_does_not_create_pods_in_a_tight_loop() {
         }
         world.pass(secs(1));
     }
-    // 1 + 2 + 4 + … + 60 + 60: about one a minute after the first few.
+    // Delays of 1 + 2 + 4 + … + 60 + 60 s: about one pod a minute after the first few.
     assert!((5..=17).contains(&pods), "{pods} pods in ten minutes");
     assert_eq!(rejects, 600, "every caller was told at once");
 }
 
 #[test]
-fn a_caller_turned_away_while_starts_fail_is_told_why_and_when_to_come_back() {
+fn returns_the_failure_and_a_retry_delay_during_back_off() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let create = world.request(&function).1.create();
@@ -192,7 +192,7 @@ fn a_caller_turned_away_while_starts_fail_is_told_why_and_when_to_come_back() {
 }
 
 #[test]
-fn a_passing_failure_is_tried_again_and_loses_nobody() {
+fn retries_a_transient_start_failure_without_losing_requests() {
     let mut world = World::new();
     let (request, acts) = world.request_within(&function("fn:v1", 1, 1), secs(30));
     let mut create = acts.create();
@@ -204,7 +204,7 @@ fn a_passing_failure_is_tried_again_and_loses_nobody() {
 }
 
 #[test]
-fn tries_after_passing_failures_come_ever_slower() {
+fn backs_off_after_transient_start_failures() {
     let mut world = World::new();
     let (_, acts) = world.request_within(&function("fn:v1", 1, 1), secs(600));
     let mut waiting = acts.creates();
@@ -220,7 +220,7 @@ fn tries_after_passing_failures_come_ever_slower() {
 }
 
 #[test]
-fn with_the_api_server_gone_a_deadline_says_why_there_was_no_pod() {
+fn includes_the_last_start_failure_in_a_deadline_error() {
     let mut world = World::new();
     let (_, acts) = world.request_within(&function("fn:v1", 1, 1), secs(1));
     stumble(&mut world, &acts.create());
@@ -235,7 +235,7 @@ fn with_the_api_server_gone_a_deadline_says_why_there_was_no_pod() {
 }
 
 #[test]
-fn with_the_api_server_gone_even_those_without_a_deadline_are_answered() {
+fn rejects_requests_without_a_deadline_while_the_api_server_is_unreachable() {
     let mut world = World::new();
     let (_, acts) = world.request(&function("fn:v1", 1, 1));
     let mut waiting = acts.creates();
@@ -252,7 +252,7 @@ fn with_the_api_server_gone_even_those_without_a_deadline_are_answered() {
 }
 
 #[test]
-fn with_the_api_server_gone_warm_functions_go_on() {
+fn serves_warm_functions_while_the_api_server_is_unreachable() {
     let mut world = World::new();
     let warm = function("warm:v1", 1, 1);
     world.warm(&warm);
@@ -266,7 +266,7 @@ fn with_the_api_server_gone_warm_functions_go_on() {
 }
 
 #[test]
-fn a_pod_that_is_not_ready_in_time_fails_its_waiters_and_goes() {
+fn rejects_waiting_requests_and_deletes_a_pod_that_is_not_ready_in_time() {
     let mut world = World::new();
     let create = world.request(&function("fn:v1", 1, 1)).1.create();
     world.accept(&create);
@@ -285,7 +285,7 @@ fn a_pod_that_is_not_ready_in_time_fails_its_waiters_and_goes() {
 }
 
 #[test]
-fn a_start_goes_on_when_its_caller_leaves() {
+fn continues_a_start_after_the_caller_cancels() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let (request, acts) = world.request(&function);
@@ -328,7 +328,7 @@ fn an_announcement_counts_only_for_the_pod_its_token_was_made_for() {
 }
 
 #[test]
-fn a_late_announcement_does_not_revive_an_earlier_attempt() {
+fn ignores_a_late_announcement_of_an_earlier_attempt() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let early = world.request_within(&function, secs(300)).1.create();
@@ -347,7 +347,7 @@ fn a_late_announcement_does_not_revive_an_earlier_attempt() {
 }
 
 #[test]
-fn the_watch_alone_makes_a_pod_ready_too() {
+fn accepts_readiness_from_the_watch_alone() {
     let mut world = World::new();
     let create = world.request(&function("fn:v1", 1, 1)).1.create();
     world.accept(&create);
@@ -356,7 +356,7 @@ fn the_watch_alone_makes_a_pod_ready_too() {
 }
 
 #[test]
-fn a_knock_that_is_answered_makes_a_pod_ready_too() {
+fn accepts_readiness_from_an_answered_health_check() {
     let mut world = World::new();
     let create = world.request(&function("fn:v1", 1, 1)).1.create();
     world.accept(&create);
@@ -375,7 +375,7 @@ fn a_knock_that_is_answered_makes_a_pod_ready_too() {
 }
 
 #[test]
-fn a_kubelet_that_is_late_does_not_take_readiness_back() {
+fn keeps_an_announced_pod_ready_while_the_kubelet_lags() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 2);
     let create = world.request(&function).1.create();
@@ -405,7 +405,7 @@ fn configured_functions_are_warmed_a_few_at_a_time() {
 }
 
 #[test]
-fn a_request_does_not_wait_for_its_turn_among_warm_ups() {
+fn starts_a_pod_for_a_request_without_waiting_for_warm_ups() {
     let mut world = World::with(Limits {
         max_background_starts: 1,
         ..Limits::default()
@@ -434,7 +434,7 @@ fn a_warm_up_that_fails_is_tried_again_later() {
 }
 
 #[test]
-fn a_deadline_that_passes_while_the_api_server_is_away_says_so() {
+fn reports_an_unreachable_api_server_when_the_deadline_passes() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let (request, acts) = world.request_within(&function, secs(3));
@@ -454,7 +454,7 @@ fn a_deadline_that_passes_while_the_api_server_is_away_says_so() {
 }
 
 #[test]
-fn a_deadline_that_passes_while_the_api_server_is_silent_says_so() {
+fn reports_an_unanswered_creation_when_the_deadline_passes() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let (_, acts) = world.request_within(&function, secs(2));
@@ -464,7 +464,7 @@ fn a_deadline_that_passes_while_the_api_server_is_silent_says_so() {
     let silent = format!("API server has not answered for pod {} yet", create.name);
     assert!(error.message().contains(&silent), "{error}");
 
-    // Once it has, the pod is what takes its time.
+    // After the API server has answered, the error no longer names it.
     world.accept(&create);
     world.request_within(&function, secs(2));
     let (_, error) = world.pass(secs(2)).reject();

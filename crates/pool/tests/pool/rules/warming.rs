@@ -1,4 +1,4 @@
-//! Functions of the warm set: pods that are kept whether anybody calls or not.
+//! Functions of the warm set, whose pods are kept whether used or not.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn configure(world: &mut World, functions: &[&Arc<Function>]) -> crate::world::A
     world.send(Event::Configured(functions))
 }
 
-/// A warm function with its one pod, which the watch shows ready.
+/// Configures a warm function and starts its one pod, which the watch shows as ready.
 fn warmed(world: &mut World, function: &Arc<Function>) -> Create {
     let create = configure(world, &[function]).create();
     world.start(&create).none();
@@ -44,7 +44,7 @@ fn a_warm_pod_stays_for_as_long_as_its_function_is_configured() {
 }
 
 #[test]
-fn a_warm_pods_reclaim_time_never_comes() {
+fn renews_reclaim_after_of_a_warm_pod_in_time() {
     let mut world = World::new();
     let create = warmed(&mut world, &minimum(0));
     let mut promised = create.reclaim_after;
@@ -63,7 +63,7 @@ fn a_warm_pods_reclaim_time_never_comes() {
 }
 
 #[test]
-fn a_warm_pod_that_goes_is_replaced() {
+fn replaces_a_warm_pod_that_is_removed() {
     let mut world = World::new();
     let function = minimum(0);
     let create = warmed(&mut world, &function);
@@ -76,7 +76,7 @@ fn a_warm_pod_that_goes_is_replaced() {
 }
 
 #[test]
-fn warm_pods_that_are_always_removed_are_replaced_ever_more_rarely() {
+fn backs_off_when_warm_pods_are_always_removed() {
     let mut world = World::new();
     let mut create = warmed(&mut world, &minimum(0));
     let mut replaced = 0;
@@ -114,7 +114,7 @@ fn a_warm_pod_with_another_wrapper_expires_and_is_replaced() {
 }
 
 #[test]
-fn a_minimum_is_reached_one_pod_after_the_other_and_kept() {
+fn starts_the_minimum_of_pods_one_at_a_time_and_keeps_them() {
     let mut world = World::new();
     let mut acts = configure(&mut world, &[&minimum(2)]);
     let mut pods = Vec::new();
@@ -134,7 +134,7 @@ fn a_minimum_is_reached_one_pod_after_the_other_and_kept() {
 }
 
 #[test]
-fn a_warm_function_that_does_not_start_is_tried_ever_more_rarely() {
+fn backs_off_when_a_warm_function_does_not_start() {
     let mut world = World::new();
     let mut acts = configure(&mut world, &[&minimum(0)]);
     let mut tries = 0;

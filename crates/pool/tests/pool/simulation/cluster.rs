@@ -1,4 +1,4 @@
-//! The API server of the simulation: pods, versions, preconditions.
+//! The simulated API server: pods, resourceVersions, preconditions.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -34,7 +34,7 @@ pub enum Refusal {
 }
 
 impl Cluster {
-    /// Creates a pod, or shows the one that has the name.
+    /// Creates a pod, or returns the pod that already has the name.
     pub fn create(&mut self, create: &Create) -> Result<(Uid, Arc<str>), Box<Observed>> {
         if let Some(pod) = self.pods.get(&create.name) {
             return Err(Box::new(pod.observed(&create.name)));
@@ -85,7 +85,7 @@ impl Cluster {
         self.pods.len()
     }
 
-    /// Kills a pod, but not two of one function at a time: then even a second try may be lost.
+    /// Kills a pod, but never two of one function at a time, because a retry could be lost as well.
     pub fn kill_one(
         &mut self,
         draw: u64,
@@ -115,7 +115,7 @@ impl Cluster {
         std::mem::take(&mut self.changes)
     }
 
-    /// No function has more pods than that.
+    /// Asserts that no function has more than `most` pods.
     pub fn check(&self, most: usize) {
         let mut counts: HashMap<&ImageReference, usize> = HashMap::new();
         for pod in self.pods.values() {

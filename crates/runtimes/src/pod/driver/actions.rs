@@ -1,4 +1,4 @@
-//! Carrying out what the pool says, in tasks of their own.
+//! Carries out the pool's actions, each in a task of its own.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::pod::{
     start::Start,
 };
 
-/// Patches sent at a time: they are never urgent.
+/// Number of patches sent at a time; they are never urgent.
 const EXTENSIONS: usize = 4;
 
 impl Driver {
@@ -104,7 +104,7 @@ impl Driver {
             since: Instant::now(),
         };
         let reply = self.requests.get(&assign.request)?;
-        // A caller that went away says so itself.
+        // A caller that went away cancels its request itself.
         let _ = reply.send(Verdict::Assigned(assigned));
         None
     }
@@ -130,7 +130,7 @@ impl Driver {
         });
     }
 
-    /// Asks over fresh connections, by every way there is: the old one may be what is broken.
+    /// Probes a pod over new connections to all its targets: the present one may be broken.
     pub(super) fn probe(&self, name: PodName, uid: Uid) -> Option<Event> {
         let targets = self.links.get(&uid).map(|link| {
             let service = self.services.get(link.slot.as_str());

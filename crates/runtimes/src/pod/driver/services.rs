@@ -1,4 +1,4 @@
-//! Services that come and go before pods in use.
+//! Keeps services and pods in pairs, and calls pods through their services.
 
 use std::{
     collections::HashSet,
@@ -15,11 +15,13 @@ use crate::pod::{
     message::Message,
 };
 
-/// How far apart the news of a pod and of its service may come: whoever removes a pod removes its
-/// service next, and the news may come the other way round.
+/// Time to wait before a pod and its service are compared (2 s).
+///
+/// Removal of a pod is followed by that of its service, and the watches may show both in either
+/// order.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// How long a service may take to lead to its pod.
+/// Time limit for a service to forward to its pod (30 s).
 const MOVE_WITHIN: Duration = Duration::from_secs(30);
 
 impl Driver {
@@ -38,7 +40,8 @@ impl Driver {
         self.check_later(name);
     }
 
-    /// The watch started over: what went while nobody looked is gone now.
+    /// Handles a new list of services: those that are missing were removed while the watch was
+    /// down.
     pub(super) fn services_listed(&mut self, present: &HashSet<String>) {
         self.services.retain(|name, _| present.contains(name));
         let names = self.links.values().map(|link| link.slot.as_str());
@@ -51,15 +54,14 @@ impl Driver {
         }
     }
 
-    /// A pod answers on this line; the one before it may be broken.
+    /// Uses a line on which the pod answers; the previous one may be broken.
     pub(super) fn moved(&mut self, uid: &Uid, line: Line) {
         if let Some(link) = self.links.get_mut(uid) {
             link.line = Some(line);
         }
     }
 
-    /// Makes a pod and its service a pair again: makes the service that a pod lacks, and removes
-    /// the service that no pod is behind.
+    /// Creates the service that a pod of the slot lacks, or removes a service without a pod.
     pub(super) fn check_service(&mut self, slot: &str) {
         let in_slot = |link: &&Link| link.slot.as_str() == slot;
         match self.services.get(slot) {
@@ -96,8 +98,9 @@ impl Driver {
         tokio::spawn(async move { creator.make_service(&slot, &templates).await });
     }
 
-    /// Removes services that have had no pod for a whole round, and makes those that are missing:
-    /// a request to the API server may have failed before.
+    /// Removes services that have had no pod for a whole round, and creates those that are missing.
+    ///
+    /// This repeats requests to the API server that have failed.
     pub(super) fn check_services(&mut self, round: Duration) {
         let slots: HashSet<&str> = self
             .links
@@ -127,7 +130,7 @@ impl Driver {
         }
     }
 
-    /// Returns the service that is of no use once this pod is gone.
+    /// Returns the service that is unused once this pod is gone.
     pub(super) fn service_left_by(&self, uid: &Uid) -> Option<ServiceSeen> {
         let slot = &self.links.get(uid)?.slot;
         let mut others = self.links.iter().filter(|(other, _)| *other != uid);
@@ -137,8 +140,8 @@ impl Driver {
         self.services.get(slot.as_str()).cloned()
     }
 
-    /// Pods of a service that is gone are called directly, where that is allowed. Where it is not,
-    /// the connections there are outlive the service.
+    /// Calls the pods of a removed service directly, if that is allowed. Otherwise the existing
+    /// connections stay: they outlive the service.
     fn leave_service(&mut self, name: &str) {
         if self.connect == Connect::Service {
             return;
@@ -152,9 +155,11 @@ impl Driver {
         }
     }
 
-    /// Calls a pod through its service where that is the better way by now, because the pod is
-    /// ready or the service took the place of another. Not before the service leads there: the
-    /// nodes hear of it later than we do.
+    /// Moves the connection of a pod to its service where that is now preferred, because the pod is
+    /// ready or the service replaced another.
+    ///
+    /// The move waits until the service forwards to the pod: nodes set up a service later than the
+    /// watch shows it.
     pub(super) fn consider_moving(&mut self, uid: &Uid) {
         let Some(link) = self.links.get_mut(uid) else {
             return;
@@ -173,7 +178,7 @@ impl Driver {
         };
         let (messages, uid, line) = (self.messages.clone(), uid.clone(), target.dial());
         let task = tokio::spawn(async move {
-            // What is seen of the pod next begins anew.
+            // The next observation of the pod starts another attempt.
             let knocked = tokio::time::timeout(MOVE_WITHIN, knock(line.channel.clone()));
             if knocked.await.is_ok() {
                 let _ = messages.send(Message::Moved { uid, line });
@@ -182,7 +187,7 @@ impl Driver {
         link.move_with(task.abort_handle());
     }
 
-    /// Checks a slot once the news of a pod and of its service had time to come.
+    /// Checks a slot after the watches had time to show both its pod and its service.
     pub(super) fn check_later(&self, slot: &str) {
         let (messages, name) = (self.messages.clone(), slot.to_owned());
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! What the watches, announcements and knocks show.
+//! Handles observations of the watches, announcements and answers to knocks.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -23,7 +23,7 @@ impl Driver {
                 if let Some(link) = self.links.remove(&uid) {
                     self.check_later(link.slot.as_str());
                 }
-                // Nobody will announce that pod any more.
+                // That pod will not announce itself any more.
                 if self.tokens.get(&name).and_then(|token| token.pod.as_ref()) == Some(&uid) {
                     self.tokens.remove(&name);
                 }
@@ -51,9 +51,9 @@ impl Driver {
             Seen::Templates(Ok(templates)) => {
                 let template = templates.for_pool(&self.creator.render);
                 self.template_error = None;
-                // First: what the pool asks for next is to be made from these.
+                // Set first: the pool's next pods are to be made from these templates.
                 self.templates = Some(templates.clone());
-                // Now, so that the first pod need not wait for the answer of the API server.
+                // Choose now, so that the first pod need not wait for the answer of the API server.
                 let injector = self.creator.injector.clone();
                 tokio::spawn(async move { injector.choose(&templates).await });
                 self.tell(Event::TemplateChanged(template));
@@ -124,8 +124,10 @@ impl Driver {
         });
     }
 
-    /// Gives up a pod that still has no node, in the scheduler's words, and a pod whose node still
-    /// has not begun to start it, if another way of injection may help.
+    /// Gives up a pod whose start takes too long.
+    ///
+    /// A pod without a node fails with the scheduler's message. A pod whose node has not begun to
+    /// start it fails only if another injection may help.
     pub(super) fn check_start(&mut self, uid: &Uid) {
         let Some(link) = self.links.get(uid).filter(|link| link.is_awaited()) else {
             return;
@@ -147,7 +149,8 @@ impl Driver {
         self.tell(Event::Pod(seen));
     }
 
-    /// Checks an announcement: the slot's own token, for the first time, of the pod waited for.
+    /// Checks an announcement: the token must be that of the pod's start and unused, and the pod
+    /// awaited.
     pub(super) fn announced(&mut self, slot: &PodName, token: &str, address: IpAddr) -> Heard {
         let Some(known) = self.tokens.get_mut(slot) else {
             return Heard::Refused;
@@ -164,7 +167,7 @@ impl Driver {
         }
     }
 
-    /// A pod said that it listens: dial it at once.
+    /// Dials a pod that announced itself.
     pub(super) fn listens(&mut self, uid: &Uid, address: IpAddr) -> Heard {
         self.reach(uid, Phase::Listening);
         let Some(link) = self.links.get_mut(uid).filter(|link| link.is_awaited()) else {
@@ -176,7 +179,7 @@ impl Driver {
         Heard::Accepted
     }
 
-    /// Knocks at a pod that nobody has heard of yet, as soon as it is known where it is.
+    /// Knocks at a pod that has not answered yet, as soon as its address is known.
     pub(super) fn consider_knocking(&mut self, uid: &Uid) {
         let Some(link) = self.links.get_mut(uid) else {
             return;
@@ -201,7 +204,7 @@ impl Driver {
         link.knock_with(task.abort_handle());
     }
 
-    /// A pod answered.
+    /// Handles the answer of a pod that was knocked at.
     pub(super) fn knocked(&mut self, uid: &Uid) {
         let Some(link) = self.links.get_mut(uid) else {
             return;

@@ -1,10 +1,10 @@
-//! What the driver knows, put together for people.
+//! Collects the state of all pods.
 
 use super::Driver;
 use crate::pod::survey::{Survey, Way};
 
 impl Driver {
-    /// Costs a walk over all pods: for people, not for each request.
+    /// Returns the state of all pods. Visits every pod, so it is not for use in each request.
     pub(super) fn survey(&self) -> Survey {
         let ways = self.links.iter().filter_map(|(uid, link)| {
             let service = self.services.get(link.slot.as_str());

@@ -1,11 +1,11 @@
-//! Fields of an event or span as JSON values, each name once.
+//! Fields of an event or span as JSON values with unique names.
 
 use std::{error::Error, fmt};
 
 use serde_json::{Number, Value};
 use tracing::field::{Field, Visit};
 
-/// Named values in the order they were given.
+/// Named values in the order in which they were recorded.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     values: Vec<(&'static str, Value)>,
@@ -15,7 +15,7 @@ pub(super) struct Fields {
 // === impl Fields ===
 
 impl Fields {
-    /// The text of the event, which is no field in the output.
+    /// Takes the message of the event, which is not one of the fields.
     pub(super) fn take_message(&mut self) -> Option<String> {
         self.message.take()
     }
@@ -24,7 +24,7 @@ impl Fields {
         self.values.iter()
     }
 
-    /// Adds what an outer span says and this one does not.
+    /// Adds the fields of an outer span whose names are not present yet.
     pub(super) fn extend(&mut self, outer: &Self) {
         for (name, value) in &outer.values {
             if !self.values.iter().any(|(known, _)| known == name) {
@@ -33,7 +33,7 @@ impl Fields {
         }
     }
 
-    /// Takes over later values.
+    /// Sets the given fields, overwriting existing values.
     pub(super) fn replace(&mut self, later: Self) {
         for (name, value) in later.values {
             self.set(name, value);
@@ -96,7 +96,7 @@ impl Visit for Fields {
     }
 }
 
-/// The field's name, unless a line has that name already for something else.
+/// Returns the field's name, with the prefix `field.` if the line itself uses that name.
 fn name_of(field: &Field) -> &'static str {
     match field.name() {
         "time" => "field.time",

@@ -22,7 +22,7 @@ impl Write for Sink {
     }
 }
 
-/// The lines that `work` logs at that level, without their times.
+/// Returns the lines that `work` logs at the given level, without their times.
 fn lines(level: u8, work: impl FnOnce()) -> Vec<Value> {
     let sink = Sink::default();
     let writer = sink.clone();
@@ -42,7 +42,7 @@ fn lines(level: u8, work: impl FnOnce()) -> Vec<Value> {
 }
 
 #[test]
-fn a_line_is_flat_and_keeps_the_types_of_values() {
+fn writes_flat_lines_and_keeps_value_types() {
     let logged = lines(2, || {
         tracing::info!(
             target: "runner_service",
@@ -58,7 +58,7 @@ fn a_line_is_flat_and_keeps_the_types_of_values() {
 }
 
 #[test]
-fn fields_of_spans_are_on_every_line_inside_them() {
+fn adds_span_fields_to_every_line_within_the_span() {
     let logged = lines(0, || {
         let evaluate = tracing::info_span!(
             target: "runner_service", "evaluate",
@@ -78,7 +78,7 @@ fn fields_of_spans_are_on_every_line_inside_them() {
 }
 
 #[test]
-fn a_field_does_not_hide_what_every_line_has() {
+fn renames_fields_that_collide_with_standard_ones() {
     let logged = lines(2, || {
         tracing::info!(target: "runner_service", level = 9, target = "x", "text");
     });
@@ -89,7 +89,7 @@ fn a_field_does_not_hide_what_every_line_has() {
 }
 
 #[test]
-fn an_error_brings_its_causes() {
+fn logs_an_error_with_its_sources() {
     let error = crate::TelemetryError::Bind {
         address: "localhost:1".to_owned(),
         source: io::Error::other("refused"),
@@ -153,7 +153,7 @@ fn each_level_adds_its_lines() {
 }
 
 #[test]
-fn an_exporter_that_fails_again_and_again_is_heard_once() {
+fn logs_a_repeated_exporter_failure_once() {
     let failing = || {
         for _ in 0..3 {
             tracing::error!(name: "ExportError", target: "opentelemetry_sdk", error = "refused");

@@ -1,4 +1,4 @@
-//! The address a signal is sent to.
+//! Reads the endpoint of a signal.
 
 use http::Uri;
 
@@ -8,8 +8,9 @@ use crate::{
     settings::variables::{Variables, bad},
 };
 
-/// The signal's own endpoint as it is, or the one for all signals with the signal's path, which
-/// only HTTP has.
+/// Returns the signal's own endpoint unchanged, or else the endpoint for all signals.
+///
+/// Over HTTP, the signal's path is appended to the endpoint for all signals.
 pub(super) fn read(
     variables: &Variables<'_>,
     names: &SignalVariables,
@@ -27,12 +28,12 @@ pub(super) fn read(
     below(&base, names.path).map_err(|reason| unusable(name, &base.to_string(), &reason))
 }
 
-/// Only where an endpoint has no scheme: `http://` and `https://` say it themselves.
+/// Returns whether an endpoint without a scheme uses TLS; `http://` and `https://` override this.
 fn asks_for_tls(variables: &Variables<'_>, names: &SignalVariables) -> bool {
     first(variables, names.insecure).is_some_and(|(name, _)| !variables.flag(name))
 }
 
-/// Takes `http://host:port`, and `host:port` as the same.
+/// Parses `http://host:port`, `https://host:port` or `host:port`.
 fn parse(variable: &'static str, text: &str, plain: bool) -> Result<Uri, TelemetryError> {
     let url = match (text.contains("://"), plain) {
         (true, _) => text.to_owned(),

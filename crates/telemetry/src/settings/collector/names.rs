@@ -1,13 +1,13 @@
-//! What the variables about a signal's collector are called.
+//! Names of the variables that configure a signal's collector.
 
-/// A variable of one signal, and the one for all signals that it overrides.
+/// Names of a signal-specific variable and of the general variable that it overrides.
 pub(super) type Names = [&'static str; 2];
 
-/// The variables about one signal's collector.
+/// Names of all variables that configure the collector of one signal.
 pub(super) struct SignalVariables {
     pub(super) protocol: Names,
     pub(super) endpoint: Names,
-    /// Where a collector takes this signal over HTTP, below the endpoint for all signals.
+    /// Path of this signal over HTTP, relative to the endpoint for all signals.
     pub(super) path: &'static str,
     pub(super) insecure: Names,
     pub(super) headers: Names,

@@ -1,4 +1,4 @@
-//! The files that TLS with a collector needs.
+//! Reads the files needed for TLS to a collector.
 
 use std::{
     fmt::{self, Display},
@@ -11,16 +11,16 @@ use crate::{
     settings::variables::{Variables, bad},
 };
 
-/// Whom to trust and who to be, as the files had it at start.
+/// Contents of the TLS files, as read at start.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TlsFiles {
-    /// Who may vouch for the collector; the system's authorities where not given.
+    /// Root certificates that may sign the collector's certificate; default: those of the system.
     pub(crate) authorities: Option<Pem>,
-    /// The certificate of this process and its key.
+    /// Client certificate and private key of this process.
     pub(crate) identity: Option<(Pem, Pem)>,
 }
 
-/// A file's text, and the variable that named it.
+/// The text of a PEM file and the variable that named the file.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Pem {
     variable: &'static str,
@@ -62,7 +62,7 @@ impl Pem {
         }
     }
 
-    /// That the file is not what it should be.
+    /// Returns the error that the file cannot be used.
     pub(crate) fn refused(&self, reason: impl Display) -> TelemetryError {
         bad(self.variable, format!("the file cannot be used: {reason}"))
     }
@@ -72,7 +72,7 @@ impl Pem {
     }
 }
 
-/// Leaves the text out, which may be a private key.
+/// Omits the text, which may be a private key.
 impl fmt::Debug for Pem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Pem").field(&self.variable).finish()

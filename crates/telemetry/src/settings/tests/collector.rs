@@ -1,4 +1,4 @@
-//! Which collector the variables mean, and which they cannot mean.
+//! Tests of the collector settings: accepted and rejected values of the variables.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::*;
 const TRACES: (&str, &str) = ("OTEL_TRACES_EXPORTER", "otlp");
 const METRICS: (&str, &str) = ("OTEL_METRICS_EXPORTER", "otlp");
 
-/// The collectors of metrics and of traces.
+/// Returns the collectors of metrics and of traces.
 fn collectors(set: &[(&str, &str)]) -> [Collector; 2] {
     let settings = read(&[&[METRICS, TRACES], set].concat());
     match (settings.metrics, settings.traces) {
@@ -21,7 +21,7 @@ fn endpoints(set: &[(&str, &str)]) -> [String; 2] {
 }
 
 #[test]
-fn http_is_spoken_with_a_collector_beside_the_process_unless_told_otherwise() {
+fn uses_http_to_a_local_collector_by_default() {
     for set in [&[][..], &[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")]] {
         let [metrics, traces] = collectors(set);
         assert_eq!(metrics.endpoint, "http://localhost:4318/v1/metrics");
@@ -34,7 +34,7 @@ fn http_is_spoken_with_a_collector_beside_the_process_unless_told_otherwise() {
 }
 
 #[test]
-fn grpc_has_a_port_of_its_own_and_no_paths() {
+fn uses_port_4317_and_no_path_for_grpc() {
     for collector in collectors(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]) {
         assert_eq!(collector.protocol, Protocol::Grpc);
         assert_eq!(collector.endpoint, "http://localhost:4317/");
@@ -42,7 +42,7 @@ fn grpc_has_a_port_of_its_own_and_no_paths() {
 }
 
 #[test]
-fn a_signals_path_is_below_the_common_endpoint() {
+fn appends_the_signal_path_to_the_common_endpoint() {
     for common in ["http://c.example.com/otlp", "http://c.example.com/otlp/"] {
         assert_eq!(
             endpoints(&[("OTEL_EXPORTER_OTLP_ENDPOINT", common)]),
@@ -55,7 +55,7 @@ fn a_signals_path_is_below_the_common_endpoint() {
 }
 
 #[test]
-fn a_signals_own_endpoint_is_taken_as_it_is() {
+fn uses_a_signal_specific_endpoint_unchanged() {
     let own = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c.example.com"),
         (
@@ -78,7 +78,7 @@ fn a_signals_own_endpoint_is_taken_as_it_is() {
 }
 
 #[test]
-fn a_signals_own_variable_wins_over_the_common_one() {
+fn prefers_the_signal_specific_variable() {
     let [metrics, traces] = collectors(&[
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf"),
@@ -96,7 +96,7 @@ fn a_signals_own_variable_wins_over_the_common_one() {
 
 #[cfg(feature = "tls")]
 #[test]
-fn tls_is_used_where_the_scheme_or_else_insecure_asks_for_it() {
+fn uses_tls_according_to_the_scheme_or_else_insecure() {
     for (endpoint, insecure, tls) in [
         ("https://c.example.com", "", true),
         ("https://c.example.com", "true", true),
@@ -119,7 +119,7 @@ fn tls_is_used_where_the_scheme_or_else_insecure_asks_for_it() {
 
 #[cfg(not(feature = "tls"))]
 #[test]
-fn nothing_is_sent_to_tls_where_there_is_none() {
+fn rejects_https_without_tls_support() {
     let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c.example.com");
     for set in [
         &[TRACES, endpoint][..],
@@ -132,7 +132,7 @@ fn nothing_is_sent_to_tls_where_there_is_none() {
 }
 
 #[test]
-fn what_the_exporter_cannot_do_is_named() {
+fn names_the_variable_of_an_unusable_value() {
     for (variable, value, hint) in [
         (
             "OTEL_EXPORTER_OTLP_PROTOCOL",
@@ -172,7 +172,7 @@ fn what_the_exporter_cannot_do_is_named() {
 }
 
 #[test]
-fn a_malformed_header_is_named_without_being_shown() {
+fn reports_a_malformed_header_without_its_text() {
     let headers = ("OTEL_EXPORTER_OTLP_HEADERS", "tenant=a,s3cret");
     assert_eq!(
         warning(&[TRACES, headers]),

@@ -1,4 +1,4 @@
-//! What network policies make of a connection, as far as labels tell.
+//! Evaluates network policies for a connection, as far as labels determine the result.
 
 use k8s_openapi::{
     api::networking::v1::{NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort},
@@ -17,9 +17,9 @@ pub(super) struct End {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// The subject is called.
+    /// The subject is the server of the connection.
     Ingress,
-    /// The subject calls.
+    /// The subject is the client of the connection.
     Egress,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Verdict<'a> {
     /// No policy selects the subject.
     Unrestricted,
     Allowed,
-    /// By addresses, which labels do not tell.
+    /// A rule matches by IP block or port name, which labels do not determine.
     Perhaps,
     Denied(Vec<&'a NetworkPolicy>),
 }
@@ -40,7 +40,7 @@ enum Fit {
     Yes,
 }
 
-/// What becomes of a connection between the subject and its peer to a port.
+/// Returns the effect of the policies on a connection to a port between the subject and its peer.
 pub(super) fn verdict<'a>(
     policies: &'a [NetworkPolicy],
     direction: Direction,
@@ -55,7 +55,7 @@ pub(super) fn verdict<'a>(
     if restricting.is_empty() {
         return Verdict::Unrestricted;
     }
-    // Policies add up: one that allows is enough.
+    // Policies are additive: one that allows the connection is enough.
     let best = restricting
         .iter()
         .flat_map(|policy| fits(policy, direction, subject, peer, port));
@@ -111,7 +111,7 @@ fn fits(
     }
 }
 
-/// No ports are all ports.
+/// Matches a port against a rule; an empty list matches every port.
 fn port_fits(ports: &[NetworkPolicyPort], wanted: u16) -> Fit {
     let wanted = i32::from(wanted);
     let fits = |it: &NetworkPolicyPort| {
@@ -125,7 +125,7 @@ fn port_fits(ports: &[NetworkPolicyPort], wanted: u16) -> Fit {
                 Fit::Yes
             }
             (Some(IntOrString::Int(_)), _) => Fit::No,
-            // The name of a port of pods that are not there yet.
+            // A named port cannot be resolved, because the pods do not exist yet.
             (Some(IntOrString::String(_)), _) => Fit::Perhaps,
         }
     };
@@ -135,7 +135,7 @@ fn port_fits(ports: &[NetworkPolicyPort], wanted: u16) -> Fit {
     ports.iter().map(fits).max().unwrap_or(Fit::No)
 }
 
-/// No peers are all peers.
+/// Matches a peer against a rule; an empty list matches every peer.
 fn peer_fits(peers: &[NetworkPolicyPeer], subject: &End, wanted: &End) -> Fit {
     let fits = |it: &NetworkPolicyPeer| {
         if it.ip_block.is_some() {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_selects_nothing_of_ours_restricts_nothing() {
+    fn ignores_policies_that_do_not_select_the_pod() {
         assert_eq!(
             says(&json!({"podSelector": {"matchLabels": {"app": "x"}}})),
             "unrestricted"
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_without_a_rule_for_us_denies() {
+    fn denies_a_connection_without_a_matching_rule() {
         assert_eq!(says(&json!({"podSelector": {}})), "denied");
         let same_namespace = json!([{"from": [{"podSelector": {}}]}]);
         assert_eq!(
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_allows_by_namespace_pod_and_port() {
+    fn allows_by_namespace_pod_and_port() {
         let rule = json!([{
             "ports": [{"port": 9000, "endPort": 9500}],
             "from": [{
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_named_ports_are_not_judged() {
+    fn leaves_addresses_and_named_ports_undecided() {
         let block = json!([{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}]);
         assert_eq!(
             says(&json!({"podSelector": {}, "ingress": block})),

@@ -1,26 +1,26 @@
-//! What the runner does in a cluster, and how to allow it.
+//! Permissions that the runner needs, and the commands that grant them.
 
 use runner_config::objects::GROUP;
 
 use crate::doctor::context::{Account, Context};
 
-/// What the runner does to one kind of object.
+/// The permissions needed for one kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) group: &'static str,
     pub(super) resource: &'static str,
     pub(super) subresource: &'static str,
-    /// One object alone.
+    /// Name of the only object needed; `None` for all objects.
     pub(super) name: Option<String>,
     pub(super) verbs: &'static [&'static str],
     pub(super) namespace: String,
-    /// What does not work without it.
+    /// The consequence of a missing permission, for messages.
     pub(super) without: &'static str,
-    /// Whether the runner gets along without.
+    /// Whether the runner works without the permission.
     pub(super) optional: bool,
 }
 
-/// Everything, by what the flags of the Deployment ask for.
+/// Returns all permissions needed with the flags of the Deployment.
 pub(super) fn needs(context: &Context<'_>) -> Vec<Need> {
     let namespace = &context.options.namespace;
     let need = |group, resource, verbs, without| Need {
@@ -138,7 +138,7 @@ impl Need {
         kind
     }
 
-    /// Commands that grant it.
+    /// Returns the commands that grant the verbs.
     pub(super) fn grant(&self, account: Option<&Account>, verbs: &str) -> String {
         let (namespace, kind) = (&self.namespace, self.kind());
         let subresource = match self.subresource {
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_grant_can_be_pasted() {
+    fn grants_with_complete_commands() {
         let need = Need {
             group: GROUP,
             resource: "functionconfigs",

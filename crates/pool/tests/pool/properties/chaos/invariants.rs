@@ -1,4 +1,4 @@
-//! What must hold: of each action, and between events.
+//! Invariants of each action, and of the state between events.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,7 +26,7 @@ impl Chaos {
                     assert!(value > self.now && value == value.to_next_second());
                     let version = self.version();
                     if let Some(pod) = self.pods.get_mut(&extension.uid) {
-                        // Written now; the watch shows it some time later, or never.
+                        // Written now; the watch shows the value later, or never.
                         pod.version = version;
                         pod.reclaim_after = extension.reclaim_after;
                     }
@@ -46,7 +46,7 @@ impl Chaos {
             .get_mut(&assign.request)
             .expect("an open request");
         let pod = self.pods.get(&assign.pod).expect("a pod that is there");
-        // A delete nobody reports about is forgotten after a while.
+        // A delete without a reported result is forgotten after a while.
         let asked = pod.asked.is_some_and(|asked| self.now < asked + secs(20));
         assert_eq!(pod.function, ask.function, "another function's pod");
         assert!(pod.ready && !pod.suspect, "a pod that is not ready");
@@ -88,7 +88,7 @@ impl Chaos {
         let known = |uid: &Uid| pods.iter().any(|pod| pod.uid.as_ref() == Some(uid));
         let slot = |(uid, pod): (&Uid, &super::Known)| pod.slot == create.slot && known(uid);
         assert!(!self.pods.iter().any(slot), "the slot is taken");
-        // A call that takes longer than a pod may is no longer waited for.
+        // The pool no longer waits for a creation that takes longer than the ready timeout.
         self.creates
             .retain(|other| other.name != create.name && named(&other.name) > 0);
         let abandoned = self.abandoned();
@@ -99,7 +99,7 @@ impl Chaos {
                 && !pod.deleting
                 && !abandoned.contains(*uid)
         });
-        // A call for a name that is taken by now will be refused.
+        // A creation under a name that is taken by now will be refused.
         let taken = |name: &PodName| self.pods.values().any(|pod| pod.name == *name);
         let asked = self.creates.iter().filter(|other| {
             self.index(&other.function) == function
@@ -119,7 +119,7 @@ impl Chaos {
     fn abandoned(&self) -> HashSet<Uid> {
         let functions = self.pool.snapshot(self.now).functions;
         let pods = functions.into_iter().flat_map(|function| function.pods);
-        // One that was given up, or that the pool was not told of (an answer that got lost).
+        // Pods that were given up, or that were never reported to the pool (a lost answer).
         let known: BTreeMap<_, _> = pods
             .filter_map(|pod| Some((pod.uid.clone()?, pod.state)))
             .collect();
@@ -141,7 +141,7 @@ impl Chaos {
             .any(|ask| ask.at.as_ref() == Some(&delete.uid));
         let pod = self.pods.get_mut(&delete.uid).expect("a pod that is there");
         assert!(!pod.deleting, "it goes already");
-        // A pod that does not answer has lost what it had.
+        // A pod that does not answer has lost its requests.
         assert!(!busy || pod.doubted, "a busy pod");
         if delete.why == Leave::Idle {
             assert!(pod.reclaim_after <= self.now || pod.version != delete.resource_version);
@@ -153,7 +153,7 @@ impl Chaos {
         self.deletes.push(delete);
     }
 
-    /// What must hold between events.
+    /// Checks the invariants that hold between events.
     pub(super) fn check_rest(&mut self) {
         let snapshot = self.pool.snapshot(self.now);
         assert_eq!(self.pool.outstanding(), self.requests.len());
@@ -175,7 +175,7 @@ impl Chaos {
             );
         }
         assert_eq!(held, self.requests.len(), "places and requests differ");
-        // What a pod had is taken back when it is given up.
+        // The requests of a pod are taken back when the pod is given up.
         let pods = snapshot
             .functions
             .into_iter()

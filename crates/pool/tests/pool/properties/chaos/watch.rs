@@ -1,4 +1,4 @@
-//! What the pool is told about pods, and what the model notes down as it is told.
+//! Observations sent to the pool, and their effect on the model.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use super::Chaos;
 use crate::world::failure;
 
 impl Chaos {
-    /// A pod changed, and the watch shows it.
+    /// Changes a pod and sends the observation.
     pub(super) fn show(&mut self, uid: &Uid, phase: PodPhase) {
         let version = self.version();
         self.pods.get_mut(uid).expect("a pod that is there").version = version;
         self.show_again(uid, phase);
     }
 
-    /// The watch shows a pod as it is.
+    /// Sends an observation of a pod without a new resourceVersion.
     pub(super) fn show_again(&mut self, uid: &Uid, phase: PodPhase) {
         let pod = self.pods.get_mut(uid).expect("a pod that is there");
         let version = Arc::clone(&pod.version);
@@ -59,7 +59,7 @@ impl Chaos {
         });
     }
 
-    /// Requests on a dead pod wait again, as far as the model is concerned.
+    /// Marks the requests of a dead pod as waiting again in the model.
     pub(super) fn give_back(&mut self, uid: &Uid) {
         for ask in self
             .requests
