@@ -5,7 +5,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export RUST_BACKTRACE ?= 0
 
-.PHONY: help run serve setup test test-fast test-cluster lint bench fmt testbed-build testbed-up testbed-down
+.PHONY: help run serve setup test test-fast lint bench fmt testbed-build testbed-up testbed-down
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -70,7 +70,7 @@ fn run(options: &Options) -> Result<()> {
     if options.check && misses > 0 {
         return Err(failure(
             format!("--check: {misses} of the goals are missed"),
-            "see the rows that say `missed`; repeat the run with nothing else running",
+            "see the rows that say MISS; repeat the run with nothing else running",
         ));
     }
     Ok(())

@@ -61,6 +61,7 @@ impl Fleet {
         if pod.template != seen.template {
             pod.current = seen.template.serves_for(&version);
             pod.superseded = seen.template.is_older_than(&version);
+            pod.has_other_wrapper = seen.template.has_other_wrapper(&version);
             pod.template = seen.template;
         }
         if pod.life == Life::Creating {
