@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
-use runner_config::{Binaries, Configuration, FileOptions, OBJECTS_TIMEOUT, Wanted};
+use anyhow::{Context, Result, bail};
+use runner_config::{Binaries, Configuration, FileOptions, Follow, OBJECTS_TIMEOUT, Wanted};
 use runner_core::{Evaluator, Runtime};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
 use runner_runtimes::{Chain, Exec, Files, InStep, Local, Pod, Wording};
@@ -77,12 +77,12 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     enabled.pod = enabled.pod && pods::usable(&flags)?;
     let configuration = Configuration::load(files(&flags, enabled))?;
     let _reload = configuration.spawn_reload()?;
-    let cluster = if enabled.pod {
+    let mut cluster = if enabled.pod {
         Some(Cluster::join(&flags, &configuration).await?)
     } else {
         None
     };
-    let _follow = if enabled.exec && !enabled.pod {
+    let mut follow = if enabled.exec && !enabled.pod {
         pods::follow_objects(&flags, &configuration).await
     } else {
         None
@@ -109,9 +109,26 @@ async fn serve_observed(flags: Flags) -> Result<()> {
         tokio::spawn(ready);
     }
     info!(address = %server.address()?, version = env!("CARGO_PKG_VERSION"), "serving");
-    server.serve().await?;
+    tokio::select! {
+        served = server.serve() => served?,
+        reason = critical_task_ended(cluster.as_mut(), follow.as_mut()) => {
+            bail!("{reason}; this is a defect, and the runner ends so that it is started again")
+        }
+    }
     info!("drained");
     Ok(())
+}
+
+/// Waits until a task has ended without which the runner cannot do its work. Returns the reason.
+async fn critical_task_ended(cluster: Option<&mut Cluster>, follow: Option<&mut Follow>) -> String {
+    match (cluster, follow) {
+        (Some(Cluster { follow, pods }), _) => tokio::select! {
+            reason = pods.ended() => reason,
+            reason = follow.ended() => reason,
+        },
+        (None, Some(follow)) => follow.ended().await,
+        (None, None) => std::future::pending().await,
+    }
 }
 
 /// Returns the files to read; those of a disabled runtime are skipped, with any errors in them.

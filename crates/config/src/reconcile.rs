@@ -137,6 +137,17 @@ impl Follow {
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.clone()
     }
+
+    /// Waits until a task of the watch has ended, which only a defect causes. Returns the reason.
+    pub async fn ended(&mut self) -> String {
+        let [reconciler, writer] = &mut self.tasks;
+        let ended = tokio::select! {
+            ended = reconciler => ended,
+            ended = writer => ended,
+        };
+        let why = ended.map_or_else(|error| error.to_string(), |()| "it returned".to_owned());
+        format!("the watch of FunctionConfig objects has ended: {why}")
+    }
 }
 
 impl Drop for Follow {

@@ -39,7 +39,8 @@ use runner_core::{
 use runner_pool::{Event, Limits, Outcome, Request, RequestId, Settings};
 use runner_registry::Registry;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{Mutex, mpsc, oneshot, watch},
+    task::JoinHandle,
     time::timeout_at,
 };
 use tracing::{Instrument, debug_span};
@@ -116,6 +117,7 @@ pub enum InStep {
 #[derive(Clone)]
 pub struct Pod {
     inner: Arc<Inner>,
+    driver: Arc<Mutex<JoinHandle<String>>>,
 }
 
 struct Inner {
@@ -172,12 +174,20 @@ impl Pod {
             };
             tokio::spawn(warm.keep());
         }
-        driver::spawn(
+        let driver = driver::spawn(
             options, registry, functions, messages, inbox, in_step, heartbeat,
         );
         Self {
             inner: Arc::new(inner),
+            driver: Arc::new(Mutex::new(driver)),
         }
+    }
+
+    /// Waits until the task that manages the pods has ended, which only a defect causes. Returns the
+    /// reason.
+    pub async fn ended(&self) -> String {
+        let mut driver = self.driver.lock().await;
+        driver::reason((&mut *driver).await)
     }
 
     /// Returns the extent to which the state of the cluster is known, as a watch channel.

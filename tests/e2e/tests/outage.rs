@@ -69,7 +69,11 @@ fn warm_functions_answer_during_an_outage_of_the_api_server_and_cold_ones_after_
         warm.goes_on_beside(&stage, &runner, &cold).await;
         let log = runner.log();
         let said = |text: &str| log.lines().filter(|line| line.contains(text)).count();
-        assert_eq!(said("API server cannot be reached: Conn"), 1, "{log}");
+        assert_eq!(
+            said("outage: the Kubernetes API server cannot be reached: Conn"),
+            1,
+            "{log}"
+        );
         assert_eq!(said("the Kubernetes API server answers again"), 1, "{log}");
         assert_eq!(said(" WARN ") + said("ERROR "), 1, "{log}");
     });

@@ -5,7 +5,8 @@
 //! source, in which a placeholder matches anything, or part of the output of a program that fails
 //! to start or of a function that fails.
 //!
-//! docs/requirement.md names tests; every one of them must exist.
+//! The requirement, the architecture, the decision records and CONTRIBUTING.md name tests and other
+//! items as `FILE.rs::NAME`; every one of them must exist.
 
 mod literals;
 mod pattern;
@@ -146,18 +147,43 @@ fn documents_every_reason_with_its_code() {
     }
 }
 
+/// Returns the names that a document gives as `FILE.rs::NAME`.
+fn named_items(document: &str) -> Vec<(&str, &str)> {
+    let is_name = |name: &str| name.chars().all(|it| it.is_alphanumeric() || it == '_');
+    let spans = document.split('`').filter_map(|it| it.split_once(".rs::"));
+    spans.filter(|(_, name)| is_name(name)).collect()
+}
+
+/// Returns whether a source file defines a name.
+fn defines(source: &str, name: &str) -> bool {
+    let kinds = [
+        "fn", "struct", "enum", "trait", "const", "static", "type", "mod",
+    ];
+    let is_end = |it: char| !it.is_alphanumeric() && it != '_';
+    kinds.iter().any(|kind| {
+        let definition = format!("{kind} {name}");
+        let mut found = source.match_indices(&definition);
+        found.any(|(at, _)| source[at + definition.len()..].starts_with(is_end))
+    })
+}
+
 #[test]
-fn names_only_existing_tests_in_the_requirement() {
-    let text = fs::read_to_string(repository().join("docs/requirement.md")).unwrap();
-    let named: Vec<(&str, &str)> = text
-        .split('`')
-        .filter_map(|span| span.split_once(".rs::"))
-        .collect();
-    assert!(named.len() > 30, "the tests are named as FILE.rs::TEST");
-    for (file, test) in named {
-        let source = fs::read_to_string(repository().join(format!("{file}.rs")));
-        let source = source.unwrap_or_else(|error| panic!("{file}.rs: {error}"));
-        let exists = source.contains(&format!("fn {test}("));
-        assert!(exists, "{file}.rs has no test {test}");
+fn names_only_existing_items_in_the_documents() {
+    let mut documents = ["requirement.md", "ARCHITECTURE.md", "../CONTRIBUTING.md"]
+        .map(|name| repository().join("docs").join(name))
+        .to_vec();
+    let records = fs::read_dir(repository().join("docs/adr")).unwrap();
+    documents.extend(records.map(|record| record.unwrap().path()));
+    let mut count = 0;
+    for document in documents {
+        let text = fs::read_to_string(&document).unwrap();
+        for (file, name) in named_items(&text) {
+            let source = fs::read_to_string(repository().join(format!("{file}.rs")));
+            let source = source.unwrap_or_else(|error| panic!("{file}.rs: {error}"));
+            let document = document.display();
+            assert!(defines(&source, name), "{document}: {file}.rs::{name}");
+            count += 1;
+        }
     }
+    assert!(count > 150, "items are named as FILE.rs::NAME: {count}");
 }

@@ -479,3 +479,17 @@ async fn completes_the_table_with_the_first_list_or_a_lasting_refusal() {
     let _follow = without_definitions.follow_objects(server.client(), "fns");
     assert!(without_definitions.completes_by(None).await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn reports_the_end_of_its_tasks() {
+    let server = ApiServer::new();
+    let configuration = Fixture::new().configuration();
+    let mut follow = configuration.follow_objects(server.client(), "fns");
+    reach(&follow, |progress| *progress == Progress::InStep).await;
+    follow.tasks[0].abort();
+    let reason = follow.ended().await;
+    assert!(
+        reason.contains("FunctionConfig objects has ended"),
+        "{reason}"
+    );
+}

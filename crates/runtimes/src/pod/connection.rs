@@ -319,15 +319,6 @@ mod tests {
     }
 
     #[test]
-    fn a_draining_wrapper_counts_as_lost() {
-        let sent = EvaluationError::new(Reason::Draining, "shutting down");
-        assert!(matches!(
-            failed(&status::encode(&sent), later()),
-            Failed::Lost(_)
-        ));
-    }
-
-    #[test]
     fn does_not_treat_a_message_over_the_limit_as_a_lost_pod() {
         let status = Status::out_of_range("decoded message length too large");
         assert!(matches!(failed(&status, later()), Failed::Said(_)));

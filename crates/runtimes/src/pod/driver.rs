@@ -19,7 +19,10 @@ use runner_cluster::{
 };
 use runner_pool::{Action, Anchor, Create, Event, Outcome, PodName, Pool, RequestId, Time, Uid};
 use runner_registry::Registry;
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    task::{JoinError, JoinHandle, JoinSet},
+};
 
 use super::{
     InStep, PodOptions, Tracing, announce,
@@ -96,7 +99,7 @@ pub(super) fn spawn(
     inbox: mpsc::UnboundedReceiver<Message>,
     in_step: watch::Sender<InStep>,
     heartbeat: Arc<Heartbeat>,
-) {
+) -> JoinHandle<String> {
     let (sender, seen) = mpsc::unbounded_channel();
     let watches = runner_cluster::watch(
         &options.client,
@@ -152,10 +155,13 @@ pub(super) fn spawn(
         listed: (false, options.connect == Connect::Pod),
     };
     let scan_every = options.scan_interval.max(Duration::from_secs(1));
-    tokio::spawn(async move {
-        let _watches = watches;
-        driver.run(inbox, seen, scan_every).await;
-    });
+    tokio::spawn(driver.run(inbox, seen, watches, scan_every))
+}
+
+/// Returns why the driver has ended, which only a defect causes.
+pub(super) fn reason(ended: Result<String, JoinError>) -> String {
+    let why = ended.unwrap_or_else(|error| error.to_string());
+    format!("the task that manages function pods has ended: {why}")
 }
 
 // === impl Driver ===
@@ -165,8 +171,9 @@ impl Driver {
         mut self,
         mut inbox: mpsc::UnboundedReceiver<Message>,
         mut seen: mpsc::UnboundedReceiver<Seen>,
+        mut watches: JoinSet<()>,
         scan_every: Duration,
-    ) {
+    ) -> String {
         let mut scan = tokio::time::interval(scan_every);
         let mut show = tokio::time::interval(SHOW_EVERY);
         loop {
@@ -187,7 +194,7 @@ impl Driver {
                 Some(seen) = seen.recv() => self.see(seen),
                 message = inbox.recv(), if known => match message {
                     Some(message) => self.hear(message),
-                    None => return,
+                    None => return "no caller is left".to_owned(),
                 },
                 () = tokio::time::sleep_until(wakeup.into()), if known => self.tell(Event::Tick),
                 _ = scan.tick(), if known => self.check_services(scan_every),
@@ -195,6 +202,10 @@ impl Driver {
                     self.metrics.show(&self.pool.snapshot(self.anchor.time(now)));
                     self.metrics.show_injection(self.creator.injector.status());
                 }
+                Some(ended) = watches.join_next() => return match ended {
+                    Ok(()) => "a watch of the cluster has ended".to_owned(),
+                    Err(error) => format!("a watch of the cluster has ended: {error}"),
+                },
             }
         }
     }
@@ -407,5 +418,17 @@ impl Driver {
             Action::Probe { name, uid } => return self.probe(name, uid),
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn names_the_panic_that_ended_the_driver() {
+        let task = tokio::spawn(async { panic!("attempt to divide by zero") });
+        let reason = reason(task.await);
+        assert!(reason.contains("attempt to divide by zero"), "{reason}");
     }
 }
