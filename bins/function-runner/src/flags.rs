@@ -52,13 +52,13 @@ pub(crate) struct ServerFlags {
     /// Runtimes not to use, comma separated: exec, pod
     #[arg(long, default_value = "", value_name = "NAMES")]
     pub(crate) disable_runtimes: String,
-    /// How much to log, 0 to 5: 3 adds health checks, 4 resource lists of failures; more counts as 5
+    /// Log level, 0 to 5: 3 adds health checks, 4 resource lists of failures; more counts as 5
     #[arg(long, default_value_t = 2, value_name = "LEVEL", value_parser = go::log_level)]
     pub(crate) log_level: u8,
     /// Form of the log: auto, text, json
     #[arg(long, default_value = "auto", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
-    /// Where function images without a slash come from
+    /// Prefix of function images without a slash
     #[arg(
         long,
         default_value = "ghcr.io/kptdev/krm-functions-catalog",
@@ -71,7 +71,7 @@ pub(crate) struct ServerFlags {
     /// Time limit of an evaluation whose caller gives none
     #[arg(long, default_value = "5m", value_parser = duration)]
     pub(crate) function_timeout: Duration,
-    /// How long running evaluations may go on after SIGTERM or SIGINT
+    /// Time limit of running evaluations after SIGTERM or SIGINT
     #[arg(long, default_value = "30s", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
     /// Certificate chain (PEM): serve TLS instead of plaintext; read again when it changes
@@ -92,7 +92,7 @@ pub(crate) struct ExecFlags {
     /// Directory of function executables
     #[arg(long, default_value = "./functions", value_name = "DIR")]
     pub(crate) functions: PathBuf,
-    /// Which images they stand for; read again when it changes [default: ./config.yaml, which may be missing]
+    /// File that maps executables to images; read again when it changes [default: ./config.yaml, which may be missing]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Run any absolute path that a request names (exec_path), not only files below --functions and
@@ -123,11 +123,12 @@ pub(crate) struct PodFlags {
     /// Namespace of function pods
     #[arg(long, default_value = "porch-fn-system", value_name = "NAME")]
     pub(crate) pod_namespace: String,
-    /// How long an unused pod is kept
+    /// Time that an unused pod is kept
     #[arg(long, default_value = "30m", value_parser = duration)]
     pub(crate) pod_ttl: Duration,
-    /// How often services without a pod are removed and the ConfigMap of --function-pod-template is
-    /// read; at least 1s. Pods are removed when they expire, whatever this says
+    /// Interval at which services without a pod are removed and the ConfigMap of
+    /// --function-pod-template is read; at least 1s. Pods are removed when they expire, independently
+    /// of this interval
     #[arg(long, default_value = "1m", value_parser = duration)]
     pub(crate) scan_interval: Duration,
     /// ConfigMap in our own namespace with a pod template
@@ -142,7 +143,7 @@ pub(crate) struct PodFlags {
     /// Fail pod evaluations while a template is missing, instead of creating it
     #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) skip_template_creation: bool,
-    /// How long to wait for a missing template before it is created, or is an error
+    /// Time to wait for a missing template before it is created or reported as an error
     #[arg(long, default_value = "0s", value_parser = duration)]
     pub(crate) template_wait_timeout: Duration,
     /// Evaluations that may wait at one pod before another is started
@@ -154,17 +155,17 @@ pub(crate) struct PodFlags {
     /// Evaluations that may wait for one function's pods; more are refused
     #[arg(long, default_value_t = 256, value_name = "N")]
     pub(crate) max_queue_per_function: usize,
-    /// How long a pod may take until it answers
+    /// Time limit for the start of a pod
     #[arg(long, default_value = "60s", value_parser = duration)]
     pub(crate) pod_ready_timeout: Duration,
-    /// How long a pod may find no node before it counts as failed
+    /// Time after which a pod without a node counts as failed
     #[arg(long, default_value = "3s", value_parser = duration)]
     pub(crate) unschedulable_timeout: Duration,
     /// Evaluations that one pod runs at once where no further pod can be started; at least
     /// --max-waitlist-length
     #[arg(long, default_value_t = 16, value_name = "N")]
     pub(crate) max_evaluations_per_pod: u32,
-    /// How often an evaluation whose pod was lost is tried again, on another pod
+    /// Number of retries, on other pods, of an evaluation whose pod was lost
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) max_grpc_retries: u32,
     /// Older name: false is the same as --max-grpc-retries=0
@@ -176,12 +177,12 @@ pub(crate) struct PodFlags {
     /// DNS domain of the cluster, for the names of services
     #[arg(long, default_value = "cluster.local", value_name = "DOMAIN")]
     pub(crate) cluster_domain: String,
-    /// How the wrapper gets into a pod: auto (with the built-in pod template the fastest way that
-    /// the cluster supports, with any other template as that says), init (container), container
-    /// (beside the function; starts sooner), image (volume; starts soonest)
+    /// Way in which the wrapper gets into a pod: auto (with the built-in pod template, the fastest
+    /// way that the cluster supports; with any other template, as it is written), init (container),
+    /// container (beside the function; starts sooner), image (volume; starts soonest)
     #[arg(long, default_value = "auto", value_name = "HOW")]
     pub(crate) wrapper_injection: WrapperInjection,
-    /// Port on which pods tell that they listen; 0 takes a free one
+    /// Port to which pods announce that they listen; 0 takes a free one
     #[arg(long, default_value_t = 9447)]
     pub(crate) announce_port: u16,
     /// Address at which pods reach that port [default: this pod's own; outside a cluster pods do not call]
@@ -236,11 +237,11 @@ pub(crate) struct RegistryFlags {
     /// Directory with ca.crt, ca.pem, cacert.pem, ca-bundle.crt or root.crt, tried in this order
     #[arg(long, default_value = "/var/tmp/tls-secret/", value_name = "DIR")]
     pub(crate) tls_secret_path: PathBuf,
-    /// How pods name the function's image: digest (what the tag pointed at when it was looked up),
+    /// Form in which pods name the function's image: digest (tag and the digest that it pointed at),
     /// tag (image:tag, as requested)
     #[arg(long, default_value = "digest", value_name = "HOW")]
     pub(crate) image_pinning: ImagePinning,
-    /// How long what a tag points at is believed before it is asked for again
+    /// Time after which a tag is resolved again
     #[arg(long, default_value = "5m", value_parser = duration)]
     pub(crate) image_tag_ttl: Duration,
     /// Platform of function images, such as linux/arm64 [default: this machine's]

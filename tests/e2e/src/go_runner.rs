@@ -85,16 +85,8 @@ impl GoPod {
         ];
         annotations.extend(until.as_deref().map(|until| (RECLAIM_AFTER, until)));
         let slot = count_slot(stage);
-        match occasion {
-            GoOccasion::Call => {
-                FunctionPod::create_as_go_runner(stage, &slot, &image, &ENTRYPOINT, &annotations)
-                    .await
-            }
-            GoOccasion::WarmUp => {
-                let create = FunctionPod::create_as_go_runner_warms_up;
-                create(stage, &slot, &image, &ENTRYPOINT, &annotations).await
-            }
-        }
+        let create = FunctionPod::create_as_go_runner;
+        create(stage, &slot, &image, &ENTRYPOINT, &annotations, occasion).await
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::{net::TcpStream, time::timeout};
 
 use crate::{
     Stage,
+    go_runner::GoOccasion,
     wait::{LIMIT, eventually},
 };
 
@@ -64,31 +65,22 @@ impl FunctionPod {
         Self::create_with(stage, name, pod).await
     }
 
-    /// Creates a pod as the Go runner does for a call: the API server adds a suffix to the slot's
-    /// name.
+    /// Creates a pod as the Go runner does. For a call the API server adds a suffix to the slot's
+    /// name; for warm-up the pod has the slot's name.
     pub async fn create_as_go_runner(
         stage: &Stage,
         slot: &str,
         image: &str,
         entrypoint: &[&str],
         annotations: &[(&str, &str)],
+        occasion: GoOccasion,
     ) -> Self {
         let mut pod = annotated(stage, slot, image, entrypoint, annotations);
-        let metadata = pod["metadata"].as_object_mut().expect("metadata");
-        metadata.remove("name");
-        metadata.insert("generateName".to_owned(), json!(format!("{slot}-")));
-        Self::create_with(stage, slot, pod).await
-    }
-
-    /// Creates a pod as the Go runner does for warm-up: it has the slot's name.
-    pub async fn create_as_go_runner_warms_up(
-        stage: &Stage,
-        slot: &str,
-        image: &str,
-        entrypoint: &[&str],
-        annotations: &[(&str, &str)],
-    ) -> Self {
-        let pod = annotated(stage, slot, image, entrypoint, annotations);
+        if occasion == GoOccasion::Call {
+            let metadata = pod["metadata"].as_object_mut().expect("metadata");
+            metadata.remove("name");
+            metadata.insert("generateName".to_owned(), json!(format!("{slot}-")));
+        }
         Self::create_with(stage, slot, pod).await
     }
 

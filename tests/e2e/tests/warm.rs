@@ -39,18 +39,24 @@ fn write_cache_config(file: &Path, images: &[String]) {
     fs::rename(fresh, file).expect("the file can be replaced");
 }
 
+/// Starts a runner whose configuration file names the count function, and waits for its pod.
+async fn start_with_warm_count(stage: &Stage, file: &Path) -> Runner {
+    write_cache_config(file, &[stage.image("functions/count")]);
+    let flag = format!("--pod-cache-config={}", file.display());
+    let runner = Runner::start_at_home(stage, &[&flag]).await;
+    eventually("a warm function", async || {
+        warm(stage).await == ["count:v1"]
+    })
+    .await;
+    runner
+}
+
 #[test]
 fn configured_functions_are_warm_from_the_start_and_when_they_are_added() {
     on_cluster(async |stage| {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("pod-cache-config.yaml");
-        write_cache_config(&file, &[stage.image("functions/count")]);
-        let flag = format!("--pod-cache-config={}", file.display());
-        let _runner = Runner::start_at_home(&stage, &[&flag]).await;
-        eventually("a warm function", async || {
-            warm(&stage).await == ["count:v1"]
-        })
-        .await;
+        let _runner = start_with_warm_count(&stage, &file).await;
         let images = ["functions/count", "functions/set-label"].map(|name| stage.image(name));
         write_cache_config(&file, &images);
         eventually("two warm functions", async || {
@@ -65,13 +71,7 @@ fn recreates_a_warm_pod_that_is_deleted() {
     on_cluster(async |stage| {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("pod-cache-config.yaml");
-        write_cache_config(&file, &[stage.image("functions/count")]);
-        let flag = format!("--pod-cache-config={}", file.display());
-        let _runner = Runner::start_at_home(&stage, &[&flag]).await;
-        eventually("a warm function", async || {
-            warm(&stage).await == ["count:v1"]
-        })
-        .await;
+        let _runner = start_with_warm_count(&stage, &file).await;
         let before = function_pod_uids(&stage).await;
         for pod in function_pods(&stage).await {
             remove_at_once(&stage, &pod).await;
