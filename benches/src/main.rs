@@ -16,7 +16,7 @@ mod floor;
 mod functions;
 mod line;
 mod list;
-mod memory;
+mod process;
 mod relay;
 mod rows;
 mod runner;
@@ -24,7 +24,7 @@ mod samples;
 mod table;
 mod wrapper;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
 use clap::Parser;
@@ -45,6 +45,9 @@ struct Options {
     /// Only groups whose name contains this: latency, throughput, large, memory, wrapper, pods, pool
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
+    /// Measure this build of function-runner instead of the floor, in turns with the own build
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {

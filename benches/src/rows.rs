@@ -2,6 +2,7 @@
 //!
 //! Another runtime can be added as another server; the same groups then measure clients of it.
 
+mod against;
 mod large;
 mod latency;
 mod memory;
@@ -84,6 +85,9 @@ pub(crate) async fn measure(
     table: &mut Table,
 ) -> Result<()> {
     let effort = Effort::of(options);
+    if let Some(other) = &options.against {
+        return against::measure(other, functions, effort, table).await;
+    }
     let wanted = |group: &str| group.contains(&options.only);
     if ["latency", "throughput", "large"].into_iter().any(wanted) {
         exec(effort, wanted, functions, table).await?;

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader},
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
 };
@@ -27,7 +27,16 @@ pub(crate) struct Runner {
 impl Runner {
     /// Starts a runner that keeps this number of standbys for each function.
     pub(crate) fn start(functions: &Functions, standby: usize) -> Result<Self> {
-        Self::run(SERVING, |command| {
+        Self::start_build(&binary()?, functions, standby)
+    }
+
+    /// Starts the runner of another build.
+    pub(crate) fn start_build(
+        binary: &Path,
+        functions: &Functions,
+        standby: usize,
+    ) -> Result<Self> {
+        Self::run_build(binary, SERVING, |command| {
             command
                 .args([
                     "--disable-runtimes=pod".to_owned(),
@@ -43,8 +52,15 @@ impl Runner {
         ready: &str,
         with: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Result<Self> {
-        let binary = binary()?;
-        let mut command = functions::command(&binary);
+        Self::run_build(&binary()?, ready, with)
+    }
+
+    fn run_build(
+        binary: &Path,
+        ready: &str,
+        with: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Result<Self> {
+        let mut command = functions::command(binary);
         command.args([
             "--port=0",
             "--listen-address=127.0.0.1",
@@ -88,7 +104,7 @@ impl Drop for Runner {
 }
 
 /// Returns the path of the runner that was built beside this program.
-fn binary() -> Result<PathBuf> {
+pub(crate) fn binary() -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name("function-runner");
     if !path.is_file() {
         bail!("{} is not built: run make bench", path.display());

@@ -9,7 +9,7 @@ use super::{Effort, large::LARGE};
 use crate::{
     client::Client,
     functions::{Function, Functions},
-    list, memory,
+    list, process,
     runner::Runner,
     table::{Goal, Quantity, Row, Table},
 };
@@ -28,14 +28,14 @@ pub(super) async fn measure(
     let client = Client::connect(runner.address(), Function::Cat).await?;
     table.push(Row::limited(
         "runner, resident, idle",
-        memory::resident(runner.pid())?,
+        process::resident(runner.pid())?,
         15_000_000,
     ));
     many_calls(&client, effort).await?;
     let name = format!("runner, resident, after {} calls", effort.many_calls);
     table.push(Row::limited(
         name,
-        memory::resident(runner.pid())?,
+        process::resident(runner.pid())?,
         30_000_000,
     ));
     drop(runner);
@@ -68,14 +68,14 @@ pub(super) async fn peak_of(
 ) -> Result<Row> {
     // Large enough to take the same code paths as the large list.
     client.evaluate(&list::of_items(250)).await?;
-    memory::forget_peak(pid)?;
-    let before = memory::resident(pid)?;
+    process::forget_peak(pid)?;
+    let before = process::resident(pid)?;
     let list = list::of_bytes(LARGE);
     let answer = client.evaluate(&list).await?;
     Ok(Row {
         name: format!("{server}, {}, a list of 5 MB", function.name()),
         floor: Some(Quantity::Bytes(list.len().max(answer.len()) as u64)),
-        ours: Quantity::Bytes(memory::peak(pid)?.saturating_sub(before)),
+        ours: Quantity::Bytes(process::peak(pid)?.saturating_sub(before)),
         goal: Goal::AtMost(COPIES),
     })
 }

@@ -12,7 +12,8 @@ use crate::{
     table::{Goal, Quantity, Row, Table},
 };
 
-const CALLERS: usize = 64;
+/// Number of concurrent callers.
+pub(super) const CALLERS: usize = 64;
 
 /// Measures throughput; `way` is a prefix of the rows' names.
 pub(super) async fn measure(

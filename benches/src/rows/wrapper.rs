@@ -8,7 +8,7 @@ use super::{Effort, memory::many_calls, memory::peak_of};
 use crate::{
     client::Client,
     functions::{Function, Functions},
-    memory,
+    process,
     samples::Samples,
     table::{Goal, Quantity, Row, Table},
     wrapper::Wrapper,
@@ -42,13 +42,13 @@ pub(super) async fn measure(
     let client = Client::connect(wrapper.address(), Function::Cat).await?;
     table.push(Row::limited(
         "wrapper, resident, idle",
-        memory::resident(wrapper.pid())?,
+        process::resident(wrapper.pid())?,
         4_000_000,
     ));
     many_calls(&client, effort).await?;
     table.push(Row::limited(
         format!("wrapper, resident, after {} calls", effort.many_calls),
-        memory::resident(wrapper.pid())?,
+        process::resident(wrapper.pid())?,
         12_000_000,
     ));
     drop(wrapper);

@@ -1,6 +1,6 @@
-//! The memory of a process, as the kernel reports it.
+//! Memory and CPU time of a process, as the kernel reports them.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use anyhow::{Context, Result};
 
@@ -17,6 +17,21 @@ pub(crate) fn peak(pid: u32) -> Result<u64> {
 /// Resets the peak.
 pub(crate) fn forget_peak(pid: u32) -> Result<()> {
     fs::write(format!("/proc/{pid}/clear_refs"), "5").context("cannot reset the peak")
+}
+
+/// Returns the CPU time, user and system, that the process itself has used.
+pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name in parentheses may contain spaces; user and system time are fields 14 and 15.
+    let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;
+    let ticks: u64 = fields
+        .split_ascii_whitespace()
+        .skip(11)
+        .take(2)
+        .map(|field| field.parse::<u64>().context("no CPU time"))
+        .sum::<Result<u64>>()?;
+    let per_second = rustix::param::clock_ticks_per_second();
+    Ok(Duration::from_secs_f64(ticks as f64 / per_second as f64))
 }
 
 fn field(pid: u32, name: &str) -> Result<u64> {
