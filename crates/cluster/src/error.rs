@@ -20,7 +20,7 @@ pub enum ApiError {
     Refused(String),
     /// The server throttles requests or has an internal error; a retry may help.
     #[error("the Kubernetes API server is in trouble: {0}")]
-    Passing(String),
+    Temporary(String),
     /// The server did not answer.
     #[error("the Kubernetes API server cannot be reached: {0}")]
     Unreachable(String),
@@ -53,7 +53,7 @@ impl ApiError {
                 Reason::PodStartFailed,
                 format!("the Kubernetes API server refuses the function's pod: {message}"),
             )),
-            Self::Conflict(_) | Self::Passing(_) | Self::Unreachable(_) => {
+            Self::Conflict(_) | Self::Temporary(_) | Self::Unreachable(_) => {
                 StartFailure::Passing(EvaluationError::new(Reason::KubernetesUnreachable, message))
             }
         }
@@ -77,7 +77,7 @@ impl From<kube::Error> for ApiError {
         match status.code {
             404 => Self::NotFound(message),
             409 => Self::Conflict(message),
-            408 | 429 | 500..=599 => Self::Passing(message),
+            408 | 429 | 500..=599 => Self::Temporary(message),
             _ => Self::Refused(message),
         }
     }

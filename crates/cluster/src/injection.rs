@@ -151,7 +151,11 @@ impl Injector {
     /// Returns another injection for a pod that the API server refused.
     ///
     /// Returns `None` if the refusal is unrelated to the injection.
-    pub async fn instead_of(&self, refused: Injection, templates: &Templates) -> Option<Injection> {
+    pub async fn alternative_to(
+        &self,
+        refused: Injection,
+        templates: &Templates,
+    ) -> Option<Injection> {
         if self.policy != InjectionPolicy::Auto || refused == Injection::Init {
             return None;
         }
@@ -163,7 +167,7 @@ impl Injector {
     /// Records a pod that did not start.
     ///
     /// Returns whether the injection is the likely cause; then the next pod is made with another.
-    pub fn failed(&self, injection: Injection, failure: &PodFailure) -> bool {
+    pub fn record_failure(&self, injection: Injection, failure: &PodFailure) -> bool {
         let reason = &*failure.reason;
         let likely = match injection {
             Injection::Image => {
@@ -184,7 +188,7 @@ impl Injector {
     /// A kubelet without image volumes leaves a pod in this state and gives the reason only in an
     /// event. Returns whether the injection is the likely cause; then the next pod is made with
     /// another.
-    pub fn stuck(&self, injection: Injection) -> bool {
+    pub fn record_stuck(&self, injection: Injection) -> bool {
         injection == Injection::Image
             && self.give_up(injection, "its node did not begin to start it in time")
     }

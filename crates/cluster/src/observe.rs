@@ -28,7 +28,7 @@ const FINAL: [&str; 10] = [
 
 /// The observed state of a pod: the pool's part, and further details.
 #[derive(Clone, Debug)]
-pub struct Sighting {
+pub struct PodObservation {
     /// The observation that is passed to the pool.
     pub observed: Observed,
     /// IP address of the pod, once assigned.
@@ -45,7 +45,7 @@ pub struct Sighting {
 
 /// Reads the state of a pod; returns `None` if the pod has no valid function image.
 #[must_use]
-pub fn observe(pod: &Pod) -> Option<Sighting> {
+pub fn observe(pod: &Pod) -> Option<PodObservation> {
     let meta = &pod.metadata;
     let annotation = |name| meta.annotations.as_ref().and_then(|all| all.get(name));
     let status = pod.status.as_ref();
@@ -72,7 +72,7 @@ pub fn observe(pod: &Pod) -> Option<Sighting> {
             .map(Time::from_unix_secs),
     };
     let scheduled = status.and_then(|status| condition(status, "PodScheduled"));
-    Some(Sighting {
+    Some(PodObservation {
         observed,
         address: status
             .and_then(|status| status.pod_ip.as_deref())
@@ -224,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    fn seen(status: &Value) -> Sighting {
+    fn seen(status: &Value) -> PodObservation {
         let pod = json!({
             "metadata": {
                 "name": "fn-1", "uid": "u1", "resourceVersion": "5",

@@ -16,7 +16,7 @@ use kube::{
 
 use crate::{
     ApiError,
-    act::{post, within},
+    requests::{post, within},
 };
 
 const KIND: &str = "kubernetes.io/dockerconfigjson";

@@ -18,7 +18,7 @@ use runner_core::ImageReference;
 use runner_pool::{Create, PodName};
 use runner_registry::is_public;
 
-pub use overrides::fingerprint;
+pub use overrides::overrides_fingerprint;
 pub use sample::sample_pod;
 
 pub(crate) use overrides::fingerprint_of;
@@ -121,7 +121,7 @@ pub struct RenderOptions {
 ///
 /// The type has no `Debug`, so that the token is not printed: it is a secret while it is valid.
 #[derive(Clone)]
-pub struct Announce {
+pub struct AnnounceTarget {
     /// Address (host:port) of this runner.
     pub runner: String,
     /// Token that authenticates the wrapper.
@@ -130,12 +130,12 @@ pub struct Announce {
 
 /// Renders the pod of a slot.
 #[must_use]
-pub fn pod(
+pub fn render_pod(
     create: &Create,
     templates: &Templates,
     entrypoint: &[String],
     overrides: Option<&TemplateOverrides>,
-    announce: Option<&Announce>,
+    announce: Option<&AnnounceTarget>,
     options: &RenderOptions,
 ) -> Pod {
     let template = templates.pod.clone();
@@ -186,7 +186,7 @@ pub fn pod(
 
 /// Renders the service of a slot.
 #[must_use]
-pub fn service(slot: &PodName, templates: &Templates, options: &RenderOptions) -> Service {
+pub fn render_service(slot: &PodName, templates: &Templates, options: &RenderOptions) -> Service {
     let template = templates.service.clone();
     let given = template.metadata.unwrap_or_default();
     let mut spec = template.spec.unwrap_or_default();

@@ -32,7 +32,7 @@ pub struct Templates {
 
 /// The reason why a template cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadTemplate {
+pub enum TemplateError {
     /// The text of a ConfigMap key is not an object of the expected kind.
     #[error("key {key:?} of the template ConfigMap is no {kind}: {why}")]
     Malformed {
@@ -116,7 +116,7 @@ impl Templates {
     pub fn of_objects(
         pod: Option<&PodTemplate>,
         service: Option<&ServiceTemplate>,
-    ) -> Result<Self, BadTemplate> {
+    ) -> Result<Self, TemplateError> {
         let version = pod.and_then(|object| object.metadata.resource_version.as_deref());
         let templates = Self {
             pod: match pod.and_then(|object| object.template.clone()) {
@@ -145,9 +145,9 @@ impl Templates {
     }
 
     /// Reads the templates from the ConfigMap of older installations.
-    pub fn of_config_map(map: &ConfigMap) -> Result<Self, BadTemplate> {
+    pub fn of_config_map(map: &ConfigMap) -> Result<Self, TemplateError> {
         let text = |key| map.data.as_ref().and_then(|data| data.get(key));
-        let pod = text("template").ok_or(BadTemplate::NoKey("template"))?;
+        let pod = text("template").ok_or(TemplateError::NoKey("template"))?;
         let pod: Pod = parse("template", "Pod", pod)?;
         let service = match text("serviceTemplate") {
             Some(service) => {
@@ -174,9 +174,9 @@ impl Templates {
     }
 }
 
-// === impl BadTemplate ===
+// === impl TemplateError ===
 
-impl BadTemplate {
+impl TemplateError {
     /// Returns the error of a headless service template with `--pod-connect=service`.
     #[must_use]
     pub fn headless() -> Self {
@@ -193,8 +193,8 @@ fn parse<T: DeserializeOwned>(
     key: &'static str,
     kind: &'static str,
     text: &str,
-) -> Result<T, BadTemplate> {
-    serde_saphyr::from_str(text).map_err(|error| BadTemplate::Malformed {
+) -> Result<T, TemplateError> {
+    serde_saphyr::from_str(text).map_err(|error| TemplateError::Malformed {
         key,
         kind,
         why: error.to_string(),

@@ -13,13 +13,13 @@ use runner_pool::{PodName, Uid};
 use serde::de::DeserializeOwned;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::{BadTemplate, IMAGE_LABEL, Sighting, TemplateSource, Templates, observe};
+use crate::{IMAGE_LABEL, PodObservation, TemplateError, TemplateSource, Templates, observe};
 
 /// An observation reported by one of the watches.
 #[derive(Debug)]
-pub enum Seen {
+pub enum Observation {
     /// A pod was created or changed.
-    Pod(Box<Sighting>),
+    Pod(Box<PodObservation>),
     /// A pod was removed.
     PodGone {
         /// Name of the removed pod.
@@ -30,18 +30,18 @@ pub enum Seen {
     /// The watch was restarted; the UIDs of all existing pods.
     Pods(HashSet<Uid>),
     /// A service was created or changed.
-    Service(ServiceSeen),
+    Service(ServiceObservation),
     /// The service of this name was removed.
     ServiceGone(String),
     /// The watch was restarted; the names of all existing services.
     Services(HashSet<String>),
     /// The templates changed, or cannot be used.
-    Templates(Result<Arc<Templates>, BadTemplate>),
+    Templates(Result<Arc<Templates>, TemplateError>),
 }
 
 /// The observed state of a slot's service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceSeen {
+pub struct ServiceObservation {
     /// Name of the service, which is the slot's name.
     pub name: String,
     /// UID of the service.
@@ -56,7 +56,7 @@ pub fn watch(
     client: &Client,
     namespace: &str,
     templates: TemplateSource,
-    seen: mpsc::UnboundedSender<Seen>,
+    seen: mpsc::UnboundedSender<Observation>,
 ) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     let pods = Api::namespaced(client.clone(), namespace);
@@ -72,9 +72,9 @@ pub fn watch(
 
 /// Conversion of the watch events of one kind of object into observations.
 trait Kind<K>: Send + 'static {
-    fn shown(&mut self, object: &K) -> Option<Seen>;
-    fn gone(&mut self, object: &K) -> Option<Seen>;
-    fn listed(&mut self, all: Vec<K>) -> Vec<Seen>;
+    fn shown(&mut self, object: &K) -> Option<Observation>;
+    fn gone(&mut self, object: &K) -> Option<Observation>;
+    fn listed(&mut self, all: Vec<K>) -> Vec<Observation>;
 }
 
 struct Pods;
@@ -85,7 +85,7 @@ async fn follow<K>(
     api: Api<K>,
     config: watcher::Config,
     what: &'static str,
-    seen: mpsc::UnboundedSender<Seen>,
+    seen: mpsc::UnboundedSender<Observation>,
     mut kind: impl Kind<K>,
 ) where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
@@ -147,22 +147,22 @@ fn refusal(error: &watcher::Error) -> Option<String> {
 // === impl Pods ===
 
 impl Kind<Pod> for Pods {
-    fn shown(&mut self, pod: &Pod) -> Option<Seen> {
-        observe(pod).map(|seen| Seen::Pod(Box::new(seen)))
+    fn shown(&mut self, pod: &Pod) -> Option<Observation> {
+        observe(pod).map(|seen| Observation::Pod(Box::new(seen)))
     }
 
-    fn gone(&mut self, pod: &Pod) -> Option<Seen> {
-        Some(Seen::PodGone {
+    fn gone(&mut self, pod: &Pod) -> Option<Observation> {
+        Some(Observation::PodGone {
             name: pod.metadata.name.as_deref()?.into(),
             uid: pod.metadata.uid.as_deref()?.into(),
         })
     }
 
-    fn listed(&mut self, all: Vec<Pod>) -> Vec<Seen> {
+    fn listed(&mut self, all: Vec<Pod>) -> Vec<Observation> {
         let uids = all
             .iter()
             .filter_map(|pod| Some(pod.metadata.uid.as_deref()?.into()));
-        let uids = Seen::Pods(uids.collect());
+        let uids = Observation::Pods(uids.collect());
         let mut seen: Vec<_> = all.iter().filter_map(|pod| self.shown(pod)).collect();
         seen.push(uids);
         seen
@@ -172,29 +172,29 @@ impl Kind<Pod> for Pods {
 // === impl Services ===
 
 impl Kind<Service> for Services {
-    fn shown(&mut self, service: &Service) -> Option<Seen> {
-        ServiceSeen::of(service).map(Seen::Service)
+    fn shown(&mut self, service: &Service) -> Option<Observation> {
+        ServiceObservation::of(service).map(Observation::Service)
     }
 
-    fn gone(&mut self, service: &Service) -> Option<Seen> {
-        ServiceSeen::of(service).map(|seen| Seen::ServiceGone(seen.name))
+    fn gone(&mut self, service: &Service) -> Option<Observation> {
+        ServiceObservation::of(service).map(|seen| Observation::ServiceGone(seen.name))
     }
 
-    fn listed(&mut self, all: Vec<Service>) -> Vec<Seen> {
-        let services: Vec<_> = all.iter().filter_map(ServiceSeen::of).collect();
+    fn listed(&mut self, all: Vec<Service>) -> Vec<Observation> {
+        let services: Vec<_> = all.iter().filter_map(ServiceObservation::of).collect();
         let names = services.iter().map(|service| service.name.clone());
-        let names = Seen::Services(names.collect());
+        let names = Observation::Services(names.collect());
         services
             .into_iter()
-            .map(Seen::Service)
+            .map(Observation::Service)
             .chain([names])
             .collect()
     }
 }
 
-// === impl ServiceSeen ===
+// === impl ServiceObservation ===
 
-impl ServiceSeen {
+impl ServiceObservation {
     /// Reads the state of a service.
     ///
     /// Returns `None` if the service does not select the slot of its own name, and so does not

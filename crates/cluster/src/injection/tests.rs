@@ -90,7 +90,7 @@ async fn uses_a_template_of_the_users_own_as_it_is_written() {
     assert_eq!(reason(&injector), InjectionReason::Template);
     assert!(asked.all().is_empty());
     let cannot_create = failure("CreateContainerError", "mkdir");
-    assert!(!injector.failed(Injection::Image, &cannot_create));
+    assert!(!injector.record_failure(Injection::Image, &cannot_create));
 }
 
 #[tokio::test]
@@ -99,20 +99,20 @@ async fn takes_the_next_injection_after_a_pod_that_failed_because_of_its_injecti
     let templates = Templates::built_in();
     injector.choose(&templates).await;
     let cannot_pull = failure("ImagePullBackOff", "not found");
-    assert!(!injector.failed(Injection::Image, &cannot_pull));
+    assert!(!injector.record_failure(Injection::Image, &cannot_pull));
     let cannot_mount = failure("CreateContainerError", "failed to mkdir \"\"");
-    assert!(injector.failed(Injection::Image, &cannot_mount));
+    assert!(injector.record_failure(Injection::Image, &cannot_mount));
     assert_eq!(injector.choose(&templates).await, Injection::Container);
     let status = injector.status().unwrap();
     assert_eq!(status.reason, InjectionReason::Failed);
     assert!(status.detail.contains("an image volume"), "{status:?}");
     assert!(status.detail.contains("failed to mkdir"), "{status:?}");
     let of_function = failure("RunContainerError", "exec format error");
-    assert!(!injector.failed(Injection::Container, &of_function));
+    assert!(!injector.record_failure(Injection::Container, &of_function));
     let of_copying = failure("PostStartHookError", "container copy-wrapper-server: cp");
-    assert!(injector.failed(Injection::Container, &of_copying));
+    assert!(injector.record_failure(Injection::Container, &of_copying));
     assert_eq!(injector.choose(&templates).await, Injection::Init);
-    assert!(!injector.failed(Injection::Init, &of_copying));
+    assert!(!injector.record_failure(Injection::Init, &of_copying));
 }
 
 #[tokio::test]
@@ -120,8 +120,8 @@ async fn takes_the_next_injection_after_a_pod_that_its_node_did_not_start() {
     let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
     let templates = Templates::built_in();
     injector.choose(&templates).await;
-    assert!(!injector.stuck(Injection::Container));
-    assert!(injector.stuck(Injection::Image));
+    assert!(!injector.record_stuck(Injection::Container));
+    assert!(injector.record_stuck(Injection::Image));
     assert_eq!(injector.choose(&templates).await, Injection::Container);
 }
 
@@ -133,9 +133,11 @@ async fn repeats_dry_runs_when_the_api_server_refuses_a_pod() {
     });
     let templates = Templates::built_in();
     assert_eq!(injector.choose(&templates).await, Injection::Image);
-    let instead = injector.instead_of(Injection::Image, &templates).await;
+    let instead = injector.alternative_to(Injection::Image, &templates).await;
     assert_eq!(instead, Some(Injection::Container));
-    let instead = injector.instead_of(Injection::Container, &templates).await;
+    let instead = injector
+        .alternative_to(Injection::Container, &templates)
+        .await;
     assert_eq!(instead, None);
 }
 
@@ -152,7 +154,9 @@ async fn takes_an_init_container_where_a_policy_refuses_the_container_beside() {
     });
     let templates = Templates::built_in();
     assert_eq!(injector.choose(&templates).await, Injection::Container);
-    let instead = injector.instead_of(Injection::Container, &templates).await;
+    let instead = injector
+        .alternative_to(Injection::Container, &templates)
+        .await;
     assert_eq!(instead, Some(Injection::Init));
     let status = injector.status().unwrap();
     assert_eq!(status.reason, InjectionReason::Refused);
@@ -167,10 +171,10 @@ async fn counts_an_empty_image_volume_as_a_failure_of_the_injection() {
     let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
     injector.choose(&Templates::built_in()).await;
     let ended = failure("CrashLoopBackOff", "back-off 10s; Error, exit code 1: oh");
-    assert!(!injector.failed(Injection::Image, &ended));
+    assert!(!injector.record_failure(Injection::Image, &ended));
     let not_there = "back-off 10s; StartError, exit code 128: no such file or directory";
     let never_ran = failure("CrashLoopBackOff", not_there);
-    assert!(injector.failed(Injection::Image, &never_ran));
+    assert!(injector.record_failure(Injection::Image, &never_ran));
 }
 
 #[tokio::test]
@@ -180,9 +184,9 @@ async fn never_changes_the_injection_that_the_flag_names() {
     let templates = Templates::built_in();
     assert_eq!(injector.choose(&templates).await, Injection::Image);
     assert_eq!(reason(&injector), InjectionReason::Flag);
-    assert!(!injector.failed(Injection::Image, &failure("CreateContainerError", "")));
+    assert!(!injector.record_failure(Injection::Image, &failure("CreateContainerError", "")));
     assert_eq!(
-        injector.instead_of(Injection::Image, &templates).await,
+        injector.alternative_to(Injection::Image, &templates).await,
         None
     );
     assert!(asked.all().is_empty());

@@ -9,7 +9,7 @@ use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER};
 
 /// Returns a number that changes with the overrides; 0 means that there are none.
 #[must_use]
-pub fn fingerprint(overrides: Option<&TemplateOverrides>) -> u64 {
+pub fn overrides_fingerprint(overrides: Option<&TemplateOverrides>) -> u64 {
     let Some(overrides) = overrides.filter(|given| **given != TemplateOverrides::default()) else {
         return 0;
     };

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use runner_core::{Digest, ImageReference};
 use runner_pool::{Attempt, Create, Function, Settings, TemplateVersion, Time};
 
-use super::{RenderOptions, pod};
+use super::{RenderOptions, render_pod};
 use crate::Templates;
 
 const IMAGE: &str = "example.com/sample/function:v1";
@@ -26,5 +26,5 @@ pub fn sample_pod(name: &str, templates: &Templates, options: &RenderOptions) ->
         reclaim_after: Time::default(),
     };
     let entrypoint = ["/function".to_owned()];
-    pod(&create, templates, &entrypoint, None, None, options)
+    render_pod(&create, templates, &entrypoint, None, None, options)
 }

@@ -30,11 +30,11 @@ fn options() -> RenderOptions {
 }
 
 fn rendered(overrides: Option<&TemplateOverrides>, options: &RenderOptions) -> Value {
-    let announce = Announce {
+    let announce = AnnounceTarget {
         runner: "198.18.0.9:9447".to_owned(),
         token: "secret".to_owned(),
     };
-    let pod = pod(
+    let pod = render_pod(
         &create("ghcr.io/x/fn:v1"),
         &Templates::built_in(),
         &["/fn".to_owned(), "$(HOME)".to_owned()],
@@ -47,7 +47,7 @@ fn rendered(overrides: Option<&TemplateOverrides>, options: &RenderOptions) -> V
 
 fn spec_of(templates: &Templates, options: &RenderOptions) -> PodSpec {
     let create = create("ghcr.io/x/fn:v1");
-    let pod = pod(&create, templates, &[], None, None, options);
+    let pod = render_pod(&create, templates, &[], None, None, options);
     pod.spec.unwrap()
 }
 
@@ -226,8 +226,11 @@ fn applies_the_overrides_of_a_function_config() {
     let function = &pod["spec"]["containers"][0];
     assert_eq!(function["resources"]["limits"]["memory"], "64Mi");
     assert_eq!(function["env"][0], json!({"name": "A", "value": "1"}));
-    assert_ne!(fingerprint(Some(&overrides)), 0);
-    assert_eq!(fingerprint(Some(&TemplateOverrides::default())), 0);
+    assert_ne!(overrides_fingerprint(Some(&overrides)), 0);
+    assert_eq!(
+        overrides_fingerprint(Some(&TemplateOverrides::default())),
+        0
+    );
 }
 
 #[test]
@@ -237,7 +240,7 @@ fn adds_the_pull_secret_only_for_images_outside_the_public_catalogs() {
         ..options()
     };
     let secrets = |image| {
-        pod(
+        render_pod(
             &create(image),
             &Templates::built_in(),
             &[],
@@ -265,7 +268,7 @@ fn keeps_the_digest_of_a_pod_that_names_its_image_by_tag() {
     };
     let templates = Templates::built_in();
     let create = create("ghcr.io/x/fn:v1");
-    let mut pod = pod(&create, &templates, &[], None, None, &options);
+    let mut pod = render_pod(&create, &templates, &[], None, None, &options);
     let function = &pod.spec.as_ref().unwrap().containers[0];
     assert_eq!(function.image.as_deref(), Some("ghcr.io/x/fn:v1"));
     assert_eq!(function.image_pull_policy.as_deref(), Some("Always"));
@@ -283,7 +286,7 @@ fn publishes_unready_pods_only_with_service_before_ready() {
             service_before_ready,
             ..RenderOptions::default()
         };
-        let service = service(&slot, &Templates::built_in(), &options);
+        let service = render_service(&slot, &Templates::built_in(), &options);
         serde_json::to_value(service).unwrap()
     };
     let ordinary = rendered(false);

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{
     ObjectFieldSelector, PodSpec, Volume,
 };
 
-use super::{Announce, Injection, RenderOptions, place::place};
+use super::{AnnounceTarget, Injection, RenderOptions, place::place};
 use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER, TOOLS, TOOLS_DIR, WRAPPER_HOME};
 
 /// Sets the wrapper's image in the container that copies it, or mounts the image instead.
@@ -91,7 +91,7 @@ fn mount(spec: &mut PodSpec, image: &str) {
 /// Sets the environment variables for the wrapper's announcement.
 ///
 /// The wrapper removes them from the function's environment.
-pub(super) fn tell(container: &mut Container, slot: &str, announce: &Announce) {
+pub(super) fn tell(container: &mut Container, slot: &str, announce: &AnnounceTarget) {
     let value = |name: &str, value: &str| EnvVar {
         name: name.to_owned(),
         value: Some(value.to_owned()),

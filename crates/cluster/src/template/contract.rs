@@ -3,12 +3,12 @@
 use k8s_openapi::{api::core::v1::PodTemplateSpec, apimachinery::pkg::util::intstr::IntOrString};
 use runner_config::objects::ServiceTemplateSpec;
 
-use super::BadTemplate;
+use super::TemplateError;
 use crate::names::{FUNCTION_CONTAINER, PORT, TOOLS, TOOLS_DIR};
 
 /// Checks that a pod template has everything that the runner relies on.
-pub(super) fn check(template: &PodTemplateSpec) -> Result<(), BadTemplate> {
-    let missing = |what: String| Err(BadTemplate::Contract(what));
+pub(super) fn check(template: &PodTemplateSpec) -> Result<(), TemplateError> {
+    let missing = |what: String| Err(TemplateError::Contract(what));
     let Some(spec) = &template.spec else {
         return missing("has no spec".to_owned());
     };
@@ -46,7 +46,7 @@ pub(super) fn check(template: &PodTemplateSpec) -> Result<(), BadTemplate> {
 }
 
 /// Checks that services made from a template route [`PORT`] to the wrapper.
-pub(super) fn check_service(template: &ServiceTemplateSpec) -> Result<(), BadTemplate> {
+pub(super) fn check_service(template: &ServiceTemplateSpec) -> Result<(), TemplateError> {
     let wrapper = i32::from(PORT);
     let ports = template
         .spec
@@ -55,7 +55,7 @@ pub(super) fn check_service(template: &ServiceTemplateSpec) -> Result<(), BadTem
     for port in ports.filter(|port| port.port == wrapper) {
         match &port.target_port {
             Some(IntOrString::Int(target)) if *target != wrapper => {
-                return Err(BadTemplate::Service(format!(
+                return Err(TemplateError::Service(format!(
                     "sends port {PORT} to port {target} of the pods, where the wrapper does not \
                      listen: targetPort must be {PORT}"
                 )));

@@ -9,7 +9,7 @@ use rstest::rstest;
 use runner_config::objects::ServiceTemplate;
 use serde::de::DeserializeOwned;
 
-use crate::{Injection, RenderOptions, Templates, sample_pod, service};
+use crate::{Injection, RenderOptions, Templates, render_service, sample_pod};
 
 /// Directory with the objects of real installations, beside the checkout.
 const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/porch");
@@ -52,7 +52,7 @@ fn loads_the_older_config_map_with_misplaced_annotations(#[case] text: String) {
     let spec = rendered(&templates, Injection::Init).spec.unwrap();
     let copying = &spec.init_containers.unwrap()[0];
     assert_eq!(copying.image.as_deref(), Some("example.com/ours:v1"));
-    let service = service(&"fn-1".into(), &templates, &RenderOptions::default());
+    let service = render_service(&"fn-1".into(), &templates, &RenderOptions::default());
     let service = service.spec.unwrap();
     assert_eq!(service.selector.unwrap()["fn.kpt.dev/image"], "fn-1");
     let ports: Vec<_> = service

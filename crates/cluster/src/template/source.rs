@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 
 pub use objects::{MissingTemplates, TemplateObjects};
 
-use super::{BadTemplate, Templates};
-use crate::Seen;
+use super::{TemplateError, Templates};
+use crate::Observation;
 
 /// Shortest time between two reads of the template ConfigMap.
 const FASTEST_READ: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub enum TemplateSource {
 // === impl TemplateSource ===
 
 impl TemplateSource {
-    pub(crate) async fn follow(self, seen: mpsc::UnboundedSender<Seen>) {
+    pub(crate) async fn follow(self, seen: mpsc::UnboundedSender<Observation>) {
         match self {
             Self::Objects(objects) => objects.follow(seen).await,
             Self::ConfigMap {
@@ -53,14 +53,14 @@ impl TemplateSource {
 }
 
 /// Logs the templates, or the reason why they cannot be used, and returns the observation.
-fn report(templates: Result<Templates, BadTemplate>) -> Seen {
+fn report(templates: Result<Templates, TemplateError>) -> Observation {
     match &templates {
         Ok(templates) => tracing::info!(version = %templates.version, "pod template"),
         Err(error) => tracing::error!(
             "{error}: the last good template stays in use; without one no pods are started"
         ),
     }
-    Seen::Templates(templates.map(Arc::new))
+    Observation::Templates(templates.map(Arc::new))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ fn list(items: &[Value]) -> Option<(u16, Value)> {
 }
 
 /// Watches a namespace with two pods and three services, one of each unrelated to functions.
-fn following() -> (mpsc::UnboundedReceiver<Seen>, Record, JoinSet<()>) {
+fn following() -> (mpsc::UnboundedReceiver<Observation>, Record, JoinSet<()>) {
     let (client, asked) = client(|_, path| {
         if path.contains("watch=true") {
             None
@@ -59,9 +59,9 @@ fn following() -> (mpsc::UnboundedReceiver<Seen>, Record, JoinSet<()>) {
 }
 
 async fn until(
-    seen: &mut mpsc::UnboundedReceiver<Seen>,
-    last: impl Fn(&Seen) -> bool,
-) -> Vec<Seen> {
+    seen: &mut mpsc::UnboundedReceiver<Observation>,
+    last: impl Fn(&Observation) -> bool,
+) -> Vec<Observation> {
     let mut all = Vec::new();
     while !all.last().is_some_and(&last) {
         let next = tokio::time::timeout(LIMIT, seen.recv()).await;
@@ -73,16 +73,16 @@ async fn until(
 #[tokio::test]
 async fn reports_each_pod_before_the_list_of_all_pods() {
     let (mut seen, _, _tasks) = following();
-    let all = until(&mut seen, |seen| matches!(seen, Seen::Pods(_))).await;
+    let all = until(&mut seen, |seen| matches!(seen, Observation::Pods(_))).await;
     let shown: Vec<_> = all
         .iter()
         .filter_map(|seen| match seen {
-            Seen::Pod(sighting) => Some(sighting.observed.name.as_str()),
+            Observation::Pod(sighting) => Some(sighting.observed.name.as_str()),
             _ => None,
         })
         .collect();
     assert_eq!(shown, ["fn-1"], "a pod without a function is nobody's");
-    let Some(Seen::Pods(present)) = all.last() else {
+    let Some(Observation::Pods(present)) = all.last() else {
         panic!()
     };
     assert_eq!(present.len(), 2);
@@ -91,16 +91,16 @@ async fn reports_each_pod_before_the_list_of_all_pods() {
 #[tokio::test]
 async fn reports_no_address_for_a_headless_service() {
     let (mut seen, _, _tasks) = following();
-    let all = until(&mut seen, |seen| matches!(seen, Seen::Services(_))).await;
+    let all = until(&mut seen, |seen| matches!(seen, Observation::Services(_))).await;
     let addresses: Vec<_> = all
         .iter()
         .filter_map(|seen| match seen {
-            Seen::Service(service) => Some(service.cluster_ip),
+            Observation::Service(service) => Some(service.cluster_ip),
             _ => None,
         })
         .collect();
     assert_eq!(addresses, [Some([198, 19, 0, 1].into()), None]);
-    let Some(Seen::Services(present)) = all.last() else {
+    let Some(Observation::Services(present)) = all.last() else {
         panic!()
     };
     assert_eq!(present.len(), 2, "what leads to no function is nobody's");
@@ -109,7 +109,7 @@ async fn reports_no_address_for_a_headless_service() {
 #[tokio::test]
 async fn watches_only_pods_with_the_image_label() {
     let (mut seen, asked, _tasks) = following();
-    until(&mut seen, |seen| matches!(seen, Seen::Services(_))).await;
+    until(&mut seen, |seen| matches!(seen, Observation::Services(_))).await;
     let labelled = asked.all();
     let labelled: Vec<_> = labelled
         .iter()

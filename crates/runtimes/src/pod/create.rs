@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use runner_cluster::{
-    Announce, ApiError, Cluster, CreateOutcome, Injection, Injector, Pinning, RenderOptions,
-    ServiceSeen, Templates, pod, service,
+    AnnounceTarget, ApiError, Cluster, CreateOutcome, Injection, Injector, Pinning, RenderOptions,
+    ServiceObservation, Templates, render_pod, render_service,
 };
 use runner_core::{EvaluationError, ImageReference, Reason};
 use runner_pool::{Create, Event, StartFailure};
@@ -37,7 +37,7 @@ impl Creator {
         self,
         create: Create,
         templates: Arc<Templates>,
-        announce: Option<Announce>,
+        announce: Option<AnnounceTarget>,
     ) {
         let started = Instant::now();
         let inspected = match self.inspected(&create).await {
@@ -53,7 +53,7 @@ impl Creator {
                 pinning,
                 ..(*self.render).clone()
             };
-            let rendered = pod(
+            let rendered = render_pod(
                 &create,
                 &templates,
                 &inspected.metadata.entrypoint,
@@ -67,7 +67,7 @@ impl Creator {
             let injection = self.injector.choose(&templates).await;
             let outcome = create_by(injection).await;
             if let CreateOutcome::Failed(ApiError::Refused(_)) = &outcome
-                && let Some(next) = self.injector.instead_of(injection, &templates).await
+                && let Some(next) = self.injector.alternative_to(injection, &templates).await
             {
                 return create_by(next).await;
             }
@@ -78,7 +78,7 @@ impl Creator {
             CreateOutcome::Created { .. } => {
                 tracing::info!(pod = %create.name, %image, took = ?started.elapsed(), "pod created");
             }
-            CreateOutcome::Taken(_) => {
+            CreateOutcome::NameTaken(_) => {
                 tracing::info!(pod = %create.name, "a pod of that name is there already");
             }
             CreateOutcome::Failed(error) => {
@@ -108,7 +108,11 @@ impl Creator {
         }
     }
 
-    async fn create_service(&self, create: &Create, templates: &Templates) -> Option<ServiceSeen> {
+    async fn create_service(
+        &self,
+        create: &Create,
+        templates: &Templates,
+    ) -> Option<ServiceObservation> {
         if !self.services {
             return None;
         }
@@ -121,8 +125,8 @@ impl Creator {
         &self,
         slot: &str,
         templates: &Templates,
-    ) -> Option<ServiceSeen> {
-        let rendered = service(&slot.into(), templates, &self.render);
+    ) -> Option<ServiceObservation> {
+        let rendered = render_service(&slot.into(), templates, &self.render);
         match self.cluster.create_service(&rendered).await {
             Ok(made) => made,
             Err(error) => {
@@ -133,7 +137,7 @@ impl Creator {
     }
 
     /// Removes a service whose pod is gone.
-    pub(super) async fn remove_service(self, service: ServiceSeen) {
+    pub(super) async fn remove_service(self, service: ServiceObservation) {
         if let Err(error) = self.cluster.delete_service(&service).await {
             error.log("cannot delete a service", &service.name);
         }

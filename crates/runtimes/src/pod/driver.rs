@@ -15,7 +15,8 @@ use std::{
 };
 
 use runner_cluster::{
-    BadTemplate, Cluster, CreateOutcome, Injector, RenderOptions, Seen, ServiceSeen, Templates,
+    Cluster, CreateOutcome, Injector, Observation, RenderOptions, ServiceObservation,
+    TemplateError, Templates,
 };
 use runner_pool::{Action, Anchor, Create, Event, Outcome, PodName, Pool, RequestId, Time, Uid};
 use runner_registry::Registry;
@@ -66,10 +67,10 @@ pub(super) struct Driver {
     /// The last templates that passed validation; new pods are made from these.
     templates: Option<Arc<Templates>>,
     /// The validation error of the newest templates, if they were rejected.
-    template_error: Option<BadTemplate>,
+    template_error: Option<TemplateError>,
     requests: HashMap<RequestId, mpsc::UnboundedSender<Verdict>>,
     links: HashMap<Uid, Link>,
-    services: HashMap<String, ServiceSeen>,
+    services: HashMap<String, ServiceObservation>,
     /// Services without a pod, with the time at which that was first seen.
     orphans: HashMap<String, Instant>,
     tokens: HashMap<PodName, Token>,
@@ -170,7 +171,7 @@ impl Driver {
     async fn run(
         mut self,
         mut inbox: mpsc::UnboundedReceiver<Message>,
-        mut seen: mpsc::UnboundedReceiver<Seen>,
+        mut seen: mpsc::UnboundedReceiver<Observation>,
         mut watches: JoinSet<()>,
         scan_every: Duration,
     ) -> String {
@@ -368,7 +369,7 @@ impl Driver {
                     self.listens(&uid, address);
                 }
             }
-            CreateOutcome::Taken(sighting) => {
+            CreateOutcome::NameTaken(sighting) => {
                 self.forget_attempt(&name);
                 self.see_pod(*sighting);
             }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use runner_cluster::fingerprint;
+use runner_cluster::overrides_fingerprint;
 use runner_config::{Configuration, PodSettings};
 use runner_core::{Function, ImageReference};
 use runner_pool::Settings;
@@ -113,7 +113,7 @@ impl Functions {
                 .map_or(self.defaults.max_waitlist, count),
             min_pods: configured.min_pods.map_or(self.defaults.min_pods, count),
             ttl: configured.time_to_live.unwrap_or(self.defaults.ttl),
-            overrides: fingerprint(configured.overrides.as_deref()),
+            overrides: overrides_fingerprint(configured.overrides.as_deref()),
             generation,
             ..self.defaults
         }

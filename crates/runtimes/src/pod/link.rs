@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use runner_cluster::{Injection, ServiceSeen, Sighting};
+use runner_cluster::{Injection, PodObservation, ServiceObservation};
 use runner_pool::{Observed, PodFailure, PodName, PodPhase};
 use tokio::task::AbortHandle;
 
@@ -55,7 +55,7 @@ impl Link {
     }
 
     /// Applies an observation of the pod.
-    pub(super) fn update(&mut self, sighting: &Sighting) {
+    pub(super) fn update(&mut self, sighting: &PodObservation) {
         self.address = sighting.address.or(self.address);
         self.scheduled = sighting.scheduled;
         self.injection = sighting.injection;
@@ -83,7 +83,7 @@ impl Link {
     pub(super) fn target(
         &self,
         connect: Connect,
-        service: Option<&ServiceSeen>,
+        service: Option<&ServiceObservation>,
         domain: &str,
     ) -> Option<Target> {
         self.targets(connect, service, domain).into_iter().next()
@@ -93,7 +93,7 @@ impl Link {
     pub(super) fn targets(
         &self,
         connect: Connect,
-        service: Option<&ServiceSeen>,
+        service: Option<&ServiceObservation>,
         domain: &str,
     ) -> Vec<Target> {
         let own = self.address.map(|address| Target {
@@ -156,8 +156,8 @@ impl Drop for Link {
 mod tests {
     use super::*;
 
-    fn service() -> ServiceSeen {
-        ServiceSeen {
+    fn service() -> ServiceObservation {
+        ServiceObservation {
             name: "fn-1".to_owned(),
             uid: "s1".to_owned(),
             cluster_ip: Some([198, 19, 0, 1].into()),
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn dials_a_pod_directly_until_it_is_ready_and_has_a_service() {
-        let dialled = |ready, connect, service: Option<&ServiceSeen>| {
+        let dialled = |ready, connect, service: Option<&ServiceObservation>| {
             link(ready)
                 .target(connect, service, "fns.svc.example.org")
                 .map(|target| target.address.to_string())

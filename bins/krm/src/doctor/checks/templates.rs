@@ -3,7 +3,7 @@
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::core::v1::{ConfigMap, PodTemplate};
 use kube::Api;
-use runner_cluster::{BadTemplate, POD_TEMPLATE, SERVICE_TEMPLATE, Templates};
+use runner_cluster::{POD_TEMPLATE, SERVICE_TEMPLATE, TemplateError, Templates};
 use runner_config::objects::ServiceTemplate;
 
 use crate::doctor::{context::Context, outcome::Outcome};
@@ -16,7 +16,7 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
         let by_service = context.flag("pod-connect").as_deref() == Some("service");
         vec![match read(context).await {
             Ok(templates) if by_service && templates.service_is_headless() => Outcome::failed(
-                BadTemplate::headless().to_string(),
+                TemplateError::headless().to_string(),
                 "edit the service template, or change --pod-connect",
             ),
             Ok(templates) => Outcome::ok(match &*templates.version {
@@ -75,7 +75,7 @@ async fn of_objects(context: &Context<'_>) -> Result<Templates, Outcome> {
     }
     Templates::of_objects(pod.as_ref(), service.as_ref()).map_err(|error| {
         let object = match error {
-            BadTemplate::Service(_) => {
+            TemplateError::Service(_) => {
                 format!("servicetemplates.config.porch.kpt.dev {service_name}")
             }
             _ => format!("podtemplate {pod_name}"),

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 use tokio::sync::mpsc;
 
-use super::{BadTemplate, Templates, report};
-use crate::{ApiError, Seen, act::within};
+use super::{TemplateError, Templates, report};
+use crate::{ApiError, Observation, requests::within};
 
 /// Time between two reads of a ConfigMap that is missing or cannot be used.
 const UNTIL_GOOD: Duration = Duration::from_secs(2);
@@ -18,7 +18,7 @@ pub(super) async fn follow(
     namespace: &str,
     name: &str,
     every: Duration,
-    seen: mpsc::UnboundedSender<Seen>,
+    seen: mpsc::UnboundedSender<Observation>,
 ) {
     let maps: Api<ConfigMap> = Api::namespaced(client, namespace);
     let mut last = None;
@@ -27,7 +27,7 @@ pub(super) async fn follow(
             Ok(map) => Some(Templates::of_config_map(&map)),
             Err(error) => {
                 let lasting = matches!(error, ApiError::NotFound(_) | ApiError::Refused(_));
-                let unreadable = BadTemplate::Unreadable {
+                let unreadable = TemplateError::Unreadable {
                     namespace: namespace.to_owned(),
                     name: name.to_owned(),
                     why: error.to_string(),

@@ -17,9 +17,9 @@ use tokio::{
 
 use super::report;
 use crate::{
-    ApiError, BadTemplate, Seen, Templates,
-    act::{post, within},
+    ApiError, Observation, TemplateError, Templates,
     names::{POD_TEMPLATE, SERVICE_TEMPLATE},
+    requests::{post, within},
     template::default,
 };
 
@@ -60,7 +60,7 @@ enum Part<K> {
     /// The object does not exist and is not created: the built-in template is used.
     Absent,
     /// The object must exist, but does not.
-    Missing(BadTemplate),
+    Missing(TemplateError),
     There(Box<K>),
 }
 
@@ -102,7 +102,7 @@ impl TemplateObjects {
     }
 
     /// Watches both objects and reports every change of the pair.
-    pub(super) async fn follow(self, seen: mpsc::UnboundedSender<Seen>) {
+    pub(super) async fn follow(self, seen: mpsc::UnboundedSender<Observation>) {
         let built_in = default::pod_template_object(&self.pod_name);
         let (pod, mut pod_known) = self.object::<PodTemplate>(&self.pod_name, built_in);
         let built_in = default::service_template_object(&self.service_name);
@@ -158,7 +158,7 @@ impl TemplateObjects {
 fn pair(
     pod: &Part<PodTemplate>,
     service: &Part<ServiceTemplate>,
-) -> Option<Result<Templates, BadTemplate>> {
+) -> Option<Result<Templates, TemplateError>> {
     match (pod.object()?, service.object()?) {
         (Ok(pod), Ok(service)) => Some(Templates::of_objects(pod, service)),
         (Err(error), _) | (_, Err(error)) => Some(Err(error.clone())),
@@ -262,7 +262,7 @@ where
     /// Falls back to the built-in template, or reports that the object must exist.
     fn give_up(&self, why: &str) {
         self.known.send_replace(if self.missing.skip_creation {
-            Part::Missing(BadTemplate::Missing {
+            Part::Missing(TemplateError::Missing {
                 kind: K::kind(&()).into_owned(),
                 namespace: self.namespace.clone(),
                 name: self.name.clone(),
@@ -336,7 +336,7 @@ fn lasting(error: &watcher::Error) -> Option<String> {
 
 impl<K> Part<K> {
     #[allow(clippy::option_option)]
-    fn object(&self) -> Option<Result<Option<&K>, &BadTemplate>> {
+    fn object(&self) -> Option<Result<Option<&K>, &TemplateError>> {
         match self {
             Self::Pending => None,
             Self::Absent => Some(Ok(None)),

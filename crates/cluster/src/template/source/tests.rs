@@ -14,7 +14,7 @@ use crate::{
 const LIMIT: Duration = Duration::from_secs(60);
 
 struct Following {
-    seen: mpsc::UnboundedReceiver<Seen>,
+    seen: mpsc::UnboundedReceiver<Observation>,
     asked: Record,
     _task: tokio::task::JoinSet<()>,
 }
@@ -35,10 +35,10 @@ impl Following {
         }
     }
 
-    async fn next(&mut self) -> Result<Arc<Templates>, BadTemplate> {
+    async fn next(&mut self) -> Result<Arc<Templates>, TemplateError> {
         let seen = tokio::time::timeout(LIMIT, self.seen.recv()).await;
         match seen.expect("something is seen in time") {
-            Some(Seen::Templates(templates)) => templates,
+            Some(Observation::Templates(templates)) => templates,
             other => panic!("{other:?}"),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use futures::{StreamExt, stream};
-use runner_cluster::{Announce, DeleteOutcome};
+use runner_cluster::{AnnounceTarget, DeleteOutcome};
 use runner_pool::{Assign, Create, Delete, Event, Extension, Outcome, PodName, Uid};
 
 use super::Driver;
@@ -28,7 +28,7 @@ impl Driver {
         };
         let token = Token::new();
         let announce = self.announce_address.as_ref().zip(token.as_ref());
-        let announce = announce.map(|(runner, token)| Announce {
+        let announce = announce.map(|(runner, token)| AnnounceTarget {
             runner: runner.clone(),
             token: token.secret().to_owned(),
         });
@@ -54,7 +54,7 @@ impl Driver {
                 conflict,
             };
             let event = match creator.cluster.delete_pod(&delete).await {
-                DeleteOutcome::Asked => None,
+                DeleteOutcome::Accepted => None,
                 DeleteOutcome::Gone => Some(Event::PodGone {
                     name: delete.name.clone(),
                     uid: delete.uid.clone(),

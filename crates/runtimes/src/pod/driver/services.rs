@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use runner_cluster::ServiceSeen;
+use runner_cluster::ServiceObservation;
 use runner_pool::Uid;
 
 use super::Driver;
@@ -25,7 +25,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 const MOVE_WITHIN: Duration = Duration::from_secs(30);
 
 impl Driver {
-    pub(super) fn see_service(&mut self, service: ServiceSeen) {
+    pub(super) fn see_service(&mut self, service: ServiceObservation) {
         let name = service.name.clone();
         self.services.insert(name.clone(), service);
         for uid in self.pods_named(&name) {
@@ -131,7 +131,7 @@ impl Driver {
     }
 
     /// Returns the service that is unused once this pod is gone.
-    pub(super) fn service_left_by(&self, uid: &Uid) -> Option<ServiceSeen> {
+    pub(super) fn service_left_by(&self, uid: &Uid) -> Option<ServiceObservation> {
         let slot = &self.links.get(uid)?.slot;
         let mut others = self.links.iter().filter(|(other, _)| *other != uid);
         if others.any(|(_, link)| link.slot == *slot) || self.is_asked_for(slot.as_str()) {

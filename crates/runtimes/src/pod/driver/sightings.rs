@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use runner_cluster::{BadTemplate, Seen, Sighting};
+use runner_cluster::{Observation, PodObservation, TemplateError};
 use runner_pool::{Event, Observed, PodFailure, PodName, PodPhase, Uid};
 
 use super::Driver;
@@ -16,10 +16,10 @@ use crate::pod::{
 };
 
 impl Driver {
-    pub(super) fn see(&mut self, seen: Seen) {
+    pub(super) fn see(&mut self, seen: Observation) {
         match seen {
-            Seen::Pod(sighting) => self.see_pod(*sighting),
-            Seen::PodGone { name, uid } => {
+            Observation::Pod(sighting) => self.see_pod(*sighting),
+            Observation::PodGone { name, uid } => {
                 if let Some(link) = self.links.remove(&uid) {
                     self.check_later(link.slot.as_str());
                 }
@@ -29,26 +29,26 @@ impl Driver {
                 }
                 self.tell(Event::PodGone { name, uid });
             }
-            Seen::Pods(present) => {
+            Observation::Pods(present) => {
                 self.links
                     .retain(|uid, link| link.seen.is_none() || present.contains(uid));
                 self.tell(Event::Listed(present));
                 self.listed.0 = true;
             }
-            Seen::Service(service) => self.see_service(service),
-            Seen::ServiceGone(name) => self.service_gone(&name),
-            Seen::Services(names) => {
+            Observation::Service(service) => self.see_service(service),
+            Observation::ServiceGone(name) => self.service_gone(&name),
+            Observation::Services(names) => {
                 self.services_listed(&names);
                 self.listed.1 = true;
             }
-            Seen::Templates(Ok(templates))
+            Observation::Templates(Ok(templates))
                 if self.connect == Connect::Service && templates.service_is_headless() =>
             {
-                let error = BadTemplate::headless();
+                let error = TemplateError::headless();
                 tracing::error!("{error}");
                 self.template_error = Some(error);
             }
-            Seen::Templates(Ok(templates)) => {
+            Observation::Templates(Ok(templates)) => {
                 let template = templates.for_pool(&self.creator.render);
                 self.template_error = None;
                 // Set first: the pool's next pods are to be made from these templates.
@@ -58,7 +58,7 @@ impl Driver {
                 tokio::spawn(async move { injector.choose(&templates).await });
                 self.tell(Event::TemplateChanged(template));
             }
-            Seen::Templates(Err(error)) => {
+            Observation::Templates(Err(error)) => {
                 self.template_error = Some(error);
             }
         }
@@ -75,10 +75,13 @@ impl Driver {
         }
     }
 
-    pub(super) fn see_pod(&mut self, mut sighting: Sighting) {
+    pub(super) fn see_pod(&mut self, mut sighting: PodObservation) {
         sighting.observed.phase = match sighting.observed.phase {
             PodPhase::Failed(failure)
-                if self.creator.injector.failed(sighting.injection, &failure) =>
+                if self
+                    .creator
+                    .injector
+                    .record_failure(sighting.injection, &failure) =>
             {
                 PodPhase::FailedAvoidably(failure)
             }
@@ -138,7 +141,7 @@ impl Driver {
         let is_stuck = link.scheduled && link.address.is_none();
         seen.phase = if let Some(failure) = &link.unschedulable {
             PodPhase::Failed(failure.clone())
-        } else if is_stuck && self.creator.injector.stuck(link.injection) {
+        } else if is_stuck && self.creator.injector.record_stuck(link.injection) {
             PodPhase::FailedAvoidably(PodFailure {
                 reason: "NotStarted".into(),
                 message: "its node has not begun to start it".into(),

@@ -75,7 +75,7 @@ async fn returns_the_existing_pod_if_the_name_is_taken() {
         status(409, "pods \"fn-1\" already exists"),
         (200, serde_json::to_value(pod()).unwrap()),
     ]);
-    let CreateOutcome::Taken(seen) = cluster.create_pod(&pod()).await else {
+    let CreateOutcome::NameTaken(seen) = cluster.create_pod(&pod()).await else {
         panic!("the pod is there")
     };
     assert_eq!(seen.observed.uid.as_str(), "u1");
@@ -96,7 +96,7 @@ async fn returns_the_servers_message_about_an_exceeded_quota() {
 #[tokio::test]
 async fn deletes_with_the_observed_uid_and_resource_version() {
     let (cluster, asked) = server(vec![(200, serde_json::to_value(pod()).unwrap())]);
-    assert_eq!(cluster.delete_pod(&delete()).await, DeleteOutcome::Asked);
+    assert_eq!(cluster.delete_pod(&delete()).await, DeleteOutcome::Accepted);
     let asked = asked.lock().unwrap();
     assert_eq!(
         asked[0].2["preconditions"],

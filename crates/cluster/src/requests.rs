@@ -10,7 +10,9 @@ use kube::{
 use runner_pool::{Delete, Extension, Uid};
 use serde_json::json;
 
-use crate::{ApiError, RECLAIM_AFTER, ServiceSeen, Sighting, names::FIELD_MANAGER, observe};
+use crate::{
+    ApiError, PodObservation, RECLAIM_AFTER, ServiceObservation, names::FIELD_MANAGER, observe,
+};
 
 /// Time limit of one request to the API server.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,7 +35,7 @@ pub enum CreateOutcome {
         resource_version: String,
     },
     /// The name is taken by the pod given here.
-    Taken(Box<Sighting>),
+    NameTaken(Box<PodObservation>),
     /// The pod was not created.
     Failed(ApiError),
 }
@@ -42,7 +44,7 @@ pub enum CreateOutcome {
 #[derive(Debug, PartialEq, Eq)]
 pub enum DeleteOutcome {
     /// The API server accepted the deletion; the watch shows when the pod is gone.
-    Asked,
+    Accepted,
     /// The pod no longer existed.
     Gone,
     /// The pod changed after it was observed, so it was not deleted.
@@ -71,7 +73,7 @@ impl Cluster {
                     uid: uid.into(),
                     resource_version,
                 },
-                _ => CreateOutcome::Failed(ApiError::Passing(
+                _ => CreateOutcome::Failed(ApiError::Temporary(
                     "the API server's answer has no uid".to_owned(),
                 )),
             },
@@ -96,13 +98,13 @@ impl Cluster {
         let name = pod.metadata.name.as_deref().unwrap_or_default();
         match within(self.pods.get(name)).await {
             Ok(found) => match observe(&found) {
-                Some(seen) => CreateOutcome::Taken(Box::new(seen)),
+                Some(seen) => CreateOutcome::NameTaken(Box::new(seen)),
                 None => CreateOutcome::Failed(ApiError::Refused(format!(
                     "{why}, and that pod runs no function"
                 ))),
             },
             // The pod was removed between the two requests: the next attempt finds the name free.
-            Err(ApiError::NotFound(_)) => CreateOutcome::Failed(ApiError::Passing(why)),
+            Err(ApiError::NotFound(_)) => CreateOutcome::Failed(ApiError::Temporary(why)),
             Err(error) => CreateOutcome::Failed(error),
         }
     }
@@ -110,9 +112,12 @@ impl Cluster {
     /// Creates a service; returns `None` if a service of that name exists.
     ///
     /// The existing service is as good: it was made for the same slot.
-    pub async fn create_service(&self, service: &Service) -> Result<Option<ServiceSeen>, ApiError> {
+    pub async fn create_service(
+        &self,
+        service: &Service,
+    ) -> Result<Option<ServiceObservation>, ApiError> {
         match within(self.services.create(&post(), service)).await {
-            Ok(made) => Ok(ServiceSeen::of(&made)),
+            Ok(made) => Ok(ServiceObservation::of(&made)),
             Err(ApiError::Conflict(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -125,7 +130,7 @@ impl Cluster {
             resource_version: Some(delete.resource_version.as_ref().to_owned()),
         });
         match within(self.pods.delete(delete.name.as_str(), &parameters)).await {
-            Ok(_) => DeleteOutcome::Asked,
+            Ok(_) => DeleteOutcome::Accepted,
             Err(ApiError::NotFound(_)) => DeleteOutcome::Gone,
             Err(ApiError::Conflict(_)) => DeleteOutcome::Conflict,
             Err(error) => DeleteOutcome::Failed(error),
@@ -133,7 +138,7 @@ impl Cluster {
     }
 
     /// Deletes a service if its UID is still the observed one.
-    pub async fn delete_service(&self, service: &ServiceSeen) -> Result<(), ApiError> {
+    pub async fn delete_service(&self, service: &ServiceObservation) -> Result<(), ApiError> {
         let parameters = DeleteParams::default().preconditions(Preconditions {
             uid: Some(service.uid.clone()),
             resource_version: None,
