@@ -4,15 +4,17 @@
 //! booleans without a value or with `=`, durations such as `1h30m`; the last of several values is
 //! used.
 
-mod go;
-mod nearest;
+mod suggest;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, parser::ValueSource::CommandLine};
+use runner_core::{
+    defaults,
+    flags::{boolean, log_level, message_size, with_two_dashes},
+    parse_duration,
+};
 use runner_telemetry::LogFormat;
-
-use go::{boolean, duration};
 
 /// Runs KRM functions for Porch: a gRPC service that evaluates each function as a local executable
 /// where one is configured, else in a Kubernetes pod.
@@ -44,7 +46,7 @@ pub(crate) struct Flags {
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerFlags {
     /// Port of the gRPC service
-    #[arg(long, default_value_t = 9445)]
+    #[arg(long, default_value_t = defaults::RUNNER_PORT)]
     pub(crate) port: u16,
     /// Address to listen on; all addresses if not given
     #[arg(long, value_name = "IP")]
@@ -53,26 +55,22 @@ pub(crate) struct ServerFlags {
     #[arg(long, default_value = "", value_name = "NAMES")]
     pub(crate) disable_runtimes: String,
     /// Log level, 0 to 5: 3 adds health checks, 4 resource lists of failures; more counts as 5
-    #[arg(long, default_value_t = 2, value_name = "LEVEL", value_parser = go::log_level)]
+    #[arg(long, default_value_t = 2, value_name = "LEVEL", value_parser = log_level)]
     pub(crate) log_level: u8,
     /// Form of the log: auto, text, json
     #[arg(long, default_value = "auto", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
     /// Prefix of function images without a slash
-    #[arg(
-        long,
-        default_value = "ghcr.io/kptdev/krm-functions-catalog",
-        value_name = "PREFIX"
-    )]
+    #[arg(long, default_value = defaults::IMAGE_PREFIX, value_name = "PREFIX")]
     pub(crate) default_image_prefix: String,
     /// Largest message in bytes, both ways; clients must allow as much
-    #[arg(long, default_value_t = 6_291_456, value_name = "BYTES", value_parser = go::message_size)]
+    #[arg(long, default_value_t = defaults::MAX_MESSAGE_SIZE, value_name = "BYTES", value_parser = message_size)]
     pub(crate) max_request_body_size: usize,
     /// Time limit of an evaluation whose caller gives none
-    #[arg(long, default_value = "5m", value_parser = duration)]
+    #[arg(long, default_value = "5m", value_parser = parse_duration)]
     pub(crate) function_timeout: Duration,
     /// Time limit of running evaluations after SIGTERM or SIGINT
-    #[arg(long, default_value = "30s", value_parser = duration)]
+    #[arg(long, default_value = "30s", value_parser = parse_duration)]
     pub(crate) drain_timeout: Duration,
     /// Certificate chain (PEM): serve TLS instead of plaintext; read again when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key_file")]
@@ -121,15 +119,15 @@ pub(crate) struct PodFlags {
     #[arg(long, default_value = "true", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) warm_up_pod_cache: bool,
     /// Namespace of function pods
-    #[arg(long, default_value = "porch-fn-system", value_name = "NAME")]
+    #[arg(long, default_value = defaults::POD_NAMESPACE, value_name = "NAME")]
     pub(crate) pod_namespace: String,
     /// Time that an unused pod is kept
-    #[arg(long, default_value = "30m", value_parser = duration)]
+    #[arg(long, default_value = "30m", value_parser = parse_duration)]
     pub(crate) pod_ttl: Duration,
     /// Interval at which services without a pod are removed and the ConfigMap of
     /// --function-pod-template is read; at least 1s. Pods are removed when they expire, independently
     /// of this interval
-    #[arg(long, default_value = "1m", value_parser = duration)]
+    #[arg(long, default_value = "1m", value_parser = parse_duration)]
     pub(crate) scan_interval: Duration,
     /// ConfigMap in our own namespace with a pod template
     #[arg(long, default_value = "", value_name = "NAME")]
@@ -144,7 +142,7 @@ pub(crate) struct PodFlags {
     #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) skip_template_creation: bool,
     /// Time to wait for a missing template before it is created or reported as an error
-    #[arg(long, default_value = "0s", value_parser = duration)]
+    #[arg(long, default_value = "0s", value_parser = parse_duration)]
     pub(crate) template_wait_timeout: Duration,
     /// Evaluations that may wait at one pod before another is started
     #[arg(long, default_value_t = 2, value_name = "N")]
@@ -156,10 +154,10 @@ pub(crate) struct PodFlags {
     #[arg(long, default_value_t = 256, value_name = "N")]
     pub(crate) max_queue_per_function: usize,
     /// Time limit for the start of a pod
-    #[arg(long, default_value = "60s", value_parser = duration)]
+    #[arg(long, default_value = "60s", value_parser = parse_duration)]
     pub(crate) pod_ready_timeout: Duration,
     /// Time after which a pod without a node counts as failed
-    #[arg(long, default_value = "3s", value_parser = duration)]
+    #[arg(long, default_value = "3s", value_parser = parse_duration)]
     pub(crate) unschedulable_timeout: Duration,
     /// Evaluations that one pod runs at once where no further pod can be started; at least
     /// --max-waitlist-length
@@ -183,7 +181,7 @@ pub(crate) struct PodFlags {
     #[arg(long, default_value = "auto", value_name = "HOW")]
     pub(crate) wrapper_injection: WrapperInjection,
     /// Port to which pods announce that they listen; 0 takes a free one
-    #[arg(long, default_value_t = 9447)]
+    #[arg(long, default_value_t = defaults::ANNOUNCE_PORT)]
     pub(crate) announce_port: u16,
     /// Address at which pods reach that port [default: this pod's own; outside a cluster pods do not call]
     #[arg(long, value_name = "IP")]
@@ -242,7 +240,7 @@ pub(crate) struct RegistryFlags {
     #[arg(long, default_value = "digest", value_name = "HOW")]
     pub(crate) image_pinning: ImagePinning,
     /// Time after which a tag is resolved again
-    #[arg(long, default_value = "5m", value_parser = duration)]
+    #[arg(long, default_value = "5m", value_parser = parse_duration)]
     pub(crate) image_tag_ttl: Duration,
     /// Platform of function images, such as linux/arm64 [default: this machine's]
     #[arg(long, value_name = "OS/ARCH")]
@@ -274,11 +272,11 @@ impl Flags {
     /// Parses the command line; exits with code 2 if it is invalid.
     pub(crate) fn from_command_line() -> Self {
         Self::from_words(std::env::args_os())
-            .unwrap_or_else(|error| nearest::suggest(error, &Self::command()).exit())
+            .unwrap_or_else(|error| suggest::nearest(error, &Self::command()).exit())
     }
 
     fn from_words(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let matches = Self::command().try_get_matches_from(go::two_dashes(words))?;
+        let matches = Self::command().try_get_matches_from(with_two_dashes(words))?;
         let mut flags = Self::from_arg_matches(&matches)?;
         let of_pods = RegistryFlags::augment_args(PodFlags::augment_args(clap::Command::new("")));
         flags.pod_flag = of_pods

@@ -11,6 +11,7 @@ use runner_cluster::{
     TemplateObjects, TemplateSource, own_namespace,
 };
 use runner_config::{ClusterOptions, Configuration, ConnectError, Follow, SHORTEST_TIME_TO_LIVE};
+use runner_core::environment::{KUBERNETES_SERVICE_HOST, WRAPPER_SERVER_IMAGE};
 use runner_pool::{Limits, Settings};
 use runner_runtimes::{Announcing, Connect, Pod, PodOptions, Tracing};
 use runner_service::ListenAt;
@@ -24,7 +25,6 @@ use crate::{
 
 /// Smallest value of `--scan-interval` that has an effect.
 const SHORTEST_SCAN_INTERVAL: Duration = Duration::from_secs(1);
-const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
 /// UDP port used to find the own address; any port works, since nothing is sent.
 const DISCARD: u16 = 9;
 
@@ -50,11 +50,11 @@ pub(crate) fn usable(flags: &Flags) -> Result<bool> {
     }
     if let Some(flag) = &flags.pod_flag {
         bail!(
-            "{WRAPPER_IMAGE} is not set: the pod runtime, which --{flag} is for, needs the image of \
+            "{WRAPPER_SERVER_IMAGE} is not set: the pod runtime, which --{flag} is for, needs the image of \
              the wrapper server (or turn it off with --disable-runtimes=pod)"
         );
     }
-    warn!("the pod runtime is off: {WRAPPER_IMAGE} is not set");
+    warn!("the pod runtime is off: {WRAPPER_SERVER_IMAGE} is not set");
     Ok(false)
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn follow_objects(flags: &Flags, configuration: &Configuration)
 }
 
 fn wrapper_image() -> Option<String> {
-    let image = std::env::var(WRAPPER_IMAGE).ok();
+    let image = std::env::var(WRAPPER_SERVER_IMAGE).ok();
     image.filter(|image| !image.is_empty())
 }
 
@@ -246,10 +246,7 @@ async fn announcing(flags: &PodFlags) -> Option<Announcing> {
 
 /// Returns the address from which this pod reaches the cluster's services, and so is reachable.
 fn own_address() -> Option<IpAddr> {
-    let api_server: IpAddr = std::env::var("KUBERNETES_SERVICE_HOST")
-        .ok()?
-        .parse()
-        .ok()?;
+    let api_server: IpAddr = std::env::var(KUBERNETES_SERVICE_HOST).ok()?.parse().ok()?;
     let any: IpAddr = match api_server {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),

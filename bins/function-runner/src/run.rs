@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use runner_config::{Binaries, Configuration, FileOptions, Follow, OBJECTS_TIMEOUT, Wanted};
-use runner_core::{Evaluator, Runtime};
+use runner_core::{Evaluator, Runtime, defaults};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
 use runner_runtimes::{Chain, Exec, Files, InStep, Local, Pod, Wording};
 use runner_service::{Lifecycle, ListenAt, Server, ServerOptions, StuckCheck};
@@ -22,9 +22,6 @@ use crate::{
     status::Status,
     tls,
 };
-
-/// Maximum size of a function's log in bytes, 4 MiB; the middle of longer logs is cut out.
-const LOG_LIMIT: usize = 4 << 20;
 
 /// Time between the start of draining and the drain of the pod runtime, 1 s.
 ///
@@ -254,7 +251,7 @@ fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
         standby: flags.exec.standby,
         limits: Limits {
             stdout: flags.server.max_request_body_size,
-            stderr: LOG_LIMIT,
+            stderr: defaults::MAX_LOG_SIZE,
         },
     });
     info!(

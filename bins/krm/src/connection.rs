@@ -7,6 +7,7 @@ use std::{error::Error, time::Duration};
 
 use bytes::Bytes;
 use clap::Args;
+use runner_core::{defaults, parse_worded_duration};
 use runner_proto::{
     evaluator::{
         EvaluateFunctionRequest, EvaluateFunctionResponse,
@@ -28,7 +29,7 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Connection")]
 pub struct Server {
     /// The function runner's address
-    #[arg(long, value_name = "HOST:PORT", default_value = "localhost:9445")]
+    #[arg(long, value_name = "HOST:PORT", default_value = defaults::RUNNER_ADDRESS)]
     address: String,
 
     #[command(flatten)]
@@ -43,12 +44,12 @@ pub struct Connection {
     server: Server,
 
     /// How long to wait for the answer; the runner is told and stops the function then
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_worded_duration)]
     timeout: Duration,
 
     /// The largest resource list to send or receive, in bytes; the runner's own limit is its
     /// --max-request-body-size
-    #[arg(long, value_name = "BYTES", default_value_t = 6_291_456)]
+    #[arg(long, value_name = "BYTES", default_value_t = defaults::MAX_MESSAGE_SIZE)]
     max_message_size: usize,
 }
 

@@ -18,6 +18,7 @@ use std::{io::Write, path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use futures::future::join_all;
 use runner_config::{ClusterOptions, ConnectError};
+use runner_core::{defaults, environment::KUBERNETES_SERVICE_HOST};
 use tokio::time::timeout;
 
 use crate::{
@@ -42,20 +43,15 @@ const PATIENCE: Duration = Duration::from_secs(90);
 #[command(after_long_help = EXAMPLES)]
 pub struct Doctor {
     /// The namespace of function pods
-    #[arg(
-        long,
-        short = 'n',
-        value_name = "NAME",
-        default_value = "porch-fn-system"
-    )]
+    #[arg(long, short = 'n', value_name = "NAME", default_value = defaults::POD_NAMESPACE)]
     namespace: String,
 
     /// The namespace of the runner itself
-    #[arg(long, value_name = "NAME", default_value = "porch-system")]
+    #[arg(long, value_name = "NAME", default_value = defaults::RUNNER_NAMESPACE)]
     runner_namespace: String,
 
     /// The runner's Deployment
-    #[arg(long, value_name = "NAME", default_value = "function-runner")]
+    #[arg(long, value_name = "NAME", default_value = defaults::RUNNER_NAME)]
     runner_deployment: String,
 
     /// Whose permissions to check (default: those of the Deployment's service account, or your own
@@ -166,10 +162,12 @@ impl Doctor {
 
     fn server(&self) -> Option<Server> {
         let address = self.address.clone().or_else(|| {
-            let inside = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+            let inside = std::env::var_os(KUBERNETES_SERVICE_HOST).is_some();
             let service = format!(
-                "{}.{}.svc:9445",
-                self.runner_deployment, self.runner_namespace
+                "{}.{}.svc:{}",
+                self.runner_deployment,
+                self.runner_namespace,
+                defaults::RUNNER_PORT
             );
             inside.then_some(service)
         })?;

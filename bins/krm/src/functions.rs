@@ -9,6 +9,7 @@ use runner_config::{
     Binaries, ClusterOptions, ConnectError, FileOptions, ListError, Listed, Table, Wanted, connect,
     list_objects,
 };
+use runner_core::defaults;
 
 use crate::{connection::runtime, failure::Failure};
 
@@ -32,11 +33,7 @@ pub struct Functions {
     functions: Option<PathBuf>,
 
     /// Where bare image names come from
-    #[arg(
-        long,
-        value_name = "PREFIX",
-        default_value = "ghcr.io/kptdev/krm-functions-catalog"
-    )]
+    #[arg(long, value_name = "PREFIX", default_value = defaults::IMAGE_PREFIX)]
     default_image_prefix: String,
 
     /// How to show it
@@ -52,7 +49,7 @@ pub struct Functions {
 #[command(next_help_heading = "Cluster")]
 struct Cluster {
     /// The namespace of the function pods, where the objects are
-    #[arg(long, value_name = "NAME", default_value = "porch-fn-system")]
+    #[arg(long, value_name = "NAME", default_value = defaults::POD_NAMESPACE)]
     pod_namespace: String,
 
     /// The kubeconfig file (default: KUBECONFIG, the cluster this runs in, or ~/.kube/config)

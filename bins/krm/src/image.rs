@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, io::Write as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use runner_core::{ImageReference, Reason, TagConstraint};
+use runner_core::{ImageReference, Reason, TagConstraint, defaults};
 use runner_registry::{ImageMetadata, Mirror, Options, Platform, Registry, RegistryError};
 use serde_json::json;
 
@@ -25,11 +25,7 @@ pub struct Image {
     tag: Option<TagConstraint>,
 
     /// Where bare image names come from
-    #[arg(
-        long,
-        value_name = "PREFIX",
-        default_value = "ghcr.io/kptdev/krm-functions-catalog"
-    )]
+    #[arg(long, value_name = "PREFIX", default_value = defaults::IMAGE_PREFIX)]
     default_image_prefix: String,
 
     /// The platform to choose where the image is made for several (default: this machine's)

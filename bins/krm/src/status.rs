@@ -10,6 +10,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use runner_core::{defaults, parse_worded_duration};
 use runner_proto::runner_status::{
     GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
 };
@@ -29,9 +30,6 @@ use screen::Screen;
 /// Time limit for an answer; a runner that exceeds it counts as unreachable.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Largest status message, in bytes; enough for ten thousand pods.
-const MESSAGE_LIMIT: usize = 64 << 20;
-
 /// Show what a function runner is doing: functions, pods, queues, how pods started
 ///
 /// The runner is asked over its own port. What is degraded and what is wrong with its configuration
@@ -44,7 +42,7 @@ pub struct Status {
     watch: bool,
 
     /// How often --watch asks
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_worded_duration)]
     interval: Duration,
 
     /// How to show it; with --watch, JSON is one document a line
@@ -160,8 +158,8 @@ impl Status {
                 Some(channel) => channel,
                 None => channel.insert(self.server.connect(PATIENCE).await?),
             };
-            let mut client =
-                RunnerStatusClient::new(channel.clone()).max_decoding_message_size(MESSAGE_LIMIT);
+            let mut client = RunnerStatusClient::new(channel.clone())
+                .max_decoding_message_size(defaults::MAX_REPORT_SIZE);
             let answer = client.get_status(GetStatusRequest {}).await;
             answer
                 .map(tonic::Response::into_inner)

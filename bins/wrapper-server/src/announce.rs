@@ -5,14 +5,10 @@
 
 use std::{env, net::SocketAddr, time::Duration};
 
+use runner_core::environment;
 use runner_proto::announce::{AnnounceRequest, announcements_client::AnnouncementsClient};
 use tonic::{Code, Status, transport::Endpoint};
 use tracing::debug;
-
-const RUNNER: &str = "KRM_WRAPPER_RUNNER";
-const SLOT: &str = "KRM_WRAPPER_SLOT";
-const TOKEN: &str = "KRM_WRAPPER_TOKEN";
-const POD_ADDRESS: &str = "KRM_WRAPPER_POD_ADDRESS";
 
 const TRIES: u32 = 6;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -30,7 +26,7 @@ impl Announcement {
     /// Reads the announcement from the environment; returns `None` if a variable is missing.
     pub(crate) fn from_environment(listening: SocketAddr) -> Option<Self> {
         let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        let host = variable(POD_ADDRESS)?;
+        let host = variable(environment::WRAPPER_POD_ADDRESS)?;
         // An IPv6 address needs brackets in front of a port.
         let host = if host.contains(':') {
             format!("[{host}]")
@@ -38,10 +34,10 @@ impl Announcement {
             host
         };
         Some(Self {
-            runner: variable(RUNNER)?,
+            runner: variable(environment::WRAPPER_RUNNER)?,
             request: AnnounceRequest {
-                slot: variable(SLOT)?,
-                token: variable(TOKEN)?,
+                slot: variable(environment::WRAPPER_SLOT)?,
+                token: variable(environment::WRAPPER_TOKEN)?,
                 address: format!("{host}:{}", listening.port()),
             },
         })

@@ -8,14 +8,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use runner_core::environment;
 use runner_process::{Program, Surroundings};
 use rustix::fs::{Access, access};
-
-/// Prefix of the wrapper's own variables, which functions do not get.
-pub(crate) const OWN_VARIABLES: &str = "KRM_WRAPPER_";
-
-/// Variable that the runner sets to 0 if standby is turned off for this function.
-const STANDBY: &str = "KRM_WRAPPER_STANDBY";
 
 /// The reason why an entrypoint cannot be served; the exit codes are those of a shell.
 #[derive(Debug, thiserror::Error)]
@@ -49,12 +44,13 @@ pub(crate) fn program(entrypoint: &[OsString]) -> Result<Program, BadEntrypoint>
         args: args.to_vec(),
         env: env::vars_os().filter(|(key, _)| !is_own(key)).collect(),
         surroundings: Surroundings::Inherited,
-        standby: env::var_os(STANDBY).is_none_or(|standby| standby != "0"),
+        standby: env::var_os(environment::WRAPPER_STANDBY).is_none_or(|standby| standby != "0"),
     })
 }
 
 fn is_own(key: &OsStr) -> bool {
-    key.as_encoded_bytes().starts_with(OWN_VARIABLES.as_bytes())
+    key.as_encoded_bytes()
+        .starts_with(environment::WRAPPER_PREFIX.as_bytes())
 }
 
 fn find(name: &Path, path: Option<&OsStr>) -> Result<PathBuf, BadEntrypoint> {

@@ -2,6 +2,11 @@
 
 use std::{ffi::OsString, time::Duration};
 
+use runner_core::{
+    defaults,
+    flags::{GoFlag, GoFlags, log_level, message_size},
+};
+
 pub(crate) const HELP: &str = "\
 Serves a KRM function over gRPC: one process of ENTRYPOINT an evaluation.
 
@@ -47,7 +52,7 @@ pub(crate) enum Asked {
 /// An error in the command line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadFlags {
-    #[error("unknown flag {0}; see --help")]
+    #[error("unknown flag --{0}; see --help")]
     Unknown(String),
     #[error("flag --{0} needs a value")]
     NoValue(String),
@@ -68,8 +73,8 @@ pub(crate) enum BadFlags {
 impl Default for Flags {
     fn default() -> Self {
         Self {
-            port: 9446,
-            max_request_body_size: 6_291_456,
+            port: defaults::WRAPPER_PORT,
+            max_request_body_size: defaults::MAX_MESSAGE_SIZE,
             verbosity: 2,
             standby: 1,
             max_parallel: 0,
@@ -84,57 +89,28 @@ impl Flags {
     /// Parses the arguments after the program's name.
     pub(crate) fn parse(words: &[OsString]) -> Result<Asked, BadFlags> {
         let mut flags = Self::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            if word == "--" {
-                flags.entrypoint = words.cloned().collect();
-                break;
-            }
-            let text = word.to_string_lossy();
-            let Some(named) = text.strip_prefix("--").or_else(|| text.strip_prefix('-')) else {
-                return Err(BadFlags::Unexpected(text.into_owned()));
-            };
-            let (name, value) = match named.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (named, None),
-            };
-            match name {
+        let mut words = GoFlags::new(words);
+        let seconds =
+            |least| move |text: &str| number(least, 86_400)(text).map(Duration::from_secs);
+        while let Some(flag) = words.next_flag() {
+            let flag = &flag.map_err(BadFlags::Unexpected)?;
+            let words = &mut words;
+            match &*flag.name {
                 "help" | "h" => return Ok(Asked::Help),
                 "version" => return Ok(Asked::Version),
-                _ => {}
-            }
-            let mut value = || {
-                value
-                    .clone()
-                    .or_else(|| words.next().map(|next| next.to_string_lossy().into_owned()))
-                    .ok_or_else(|| BadFlags::NoValue(name.to_owned()))
-            };
-            match name {
-                "port" => flags.port = number(name, &value()?, 0, u16::MAX)?,
+                "port" => flags.port = value(words, flag, number(0, u16::MAX))?,
                 "max-request-body-size" => {
-                    flags.max_request_body_size = number(
-                        name,
-                        &value()?,
-                        1,
-                        usize::try_from(u32::MAX).unwrap_or(usize::MAX),
-                    )?;
+                    flags.max_request_body_size = value(words, flag, message_size)?;
                 }
-                "verbosity" => {
-                    let level = number(name, &value()?, 0, u16::MAX)?;
-                    flags.verbosity = u8::try_from(level.min(5)).unwrap_or(5);
-                }
-                "standby" => flags.standby = number(name, &value()?, 0, 64)?,
-                "max-parallel" => flags.max_parallel = number(name, &value()?, 0, 4096)?,
-                "function-timeout" => {
-                    flags.function_timeout =
-                        Duration::from_secs(number(name, &value()?, 1, 86_400)?);
-                }
-                "drain-timeout" => {
-                    flags.drain_timeout = Duration::from_secs(number(name, &value()?, 0, 86_400)?);
-                }
-                _ => return Err(BadFlags::Unknown(text.into_owned())),
+                "verbosity" => flags.verbosity = value(words, flag, log_level)?,
+                "standby" => flags.standby = value(words, flag, number(0, 64))?,
+                "max-parallel" => flags.max_parallel = value(words, flag, number(0, 4096))?,
+                "function-timeout" => flags.function_timeout = value(words, flag, seconds(1))?,
+                "drain-timeout" => flags.drain_timeout = value(words, flag, seconds(0))?,
+                name => return Err(BadFlags::Unknown(name.to_owned())),
             }
         }
+        flags.entrypoint = words.rest().to_vec();
         match flags.entrypoint.first() {
             Some(program) if !program.is_empty() => Ok(Asked::Serve(flags)),
             _ => Err(BadFlags::NoEntrypoint),
@@ -142,17 +118,29 @@ impl Flags {
     }
 }
 
-fn number<N>(flag: &str, value: &str, least: N, most: N) -> Result<N, BadFlags>
+/// Reads and parses the value of a flag.
+fn value<T>(
+    words: &mut GoFlags<'_, OsString>,
+    flag: &GoFlag,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<T, BadFlags> {
+    let text = words.value(flag);
+    let text = text.ok_or_else(|| BadFlags::NoValue(flag.name.clone()))?;
+    parse(&text).map_err(|why| BadFlags::BadValue {
+        flag: flag.name.clone(),
+        value: text,
+        why,
+    })
+}
+
+/// Returns a parser of numbers in a range.
+fn number<N>(least: N, most: N) -> impl Fn(&str) -> Result<N, String>
 where
     N: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
 {
-    match value.parse::<N>() {
+    move |text| match text.parse::<N>() {
         Ok(number) if number >= least && number <= most => Ok(number),
-        _ => Err(BadFlags::BadValue {
-            flag: flag.to_owned(),
-            value: value.to_owned(),
-            why: format!("write a number from {least} to {most}"),
-        }),
+        _ => Err(format!("write a number from {least} to {most}")),
     }
 }
 
@@ -182,6 +170,25 @@ mod tests {
     }
 
     #[test]
+    fn documents_its_defaults() {
+        let defaults = Flags::default();
+        for (flag, default) in [
+            ("--port N", u64::from(defaults.port)),
+            (
+                "--max-request-body-size N",
+                defaults.max_request_body_size as u64,
+            ),
+            ("--verbosity N", u64::from(defaults.verbosity)),
+            ("--function-timeout N", defaults.function_timeout.as_secs()),
+            ("--drain-timeout N", defaults.drain_timeout.as_secs()),
+        ] {
+            let line = HELP.lines().find(|line| line.contains(flag));
+            let line = line.unwrap_or_else(|| panic!("{flag} is not documented"));
+            assert!(line.contains(&format!("(default {default})")), "{line}");
+        }
+    }
+
+    #[test]
     fn names_invalid_flags() {
         for (line, says) in [
             ("", "entrypoint is missing"),
@@ -193,7 +200,7 @@ mod tests {
             ),
             (
                 "-verbosity much -- fn",
-                "--verbosity: write a number from 0 to 65535",
+                "--verbosity: write a number from 0 to 5",
             ),
             ("--colour -- fn", "unknown flag --colour"),
             ("fn", "unexpected argument \"fn\""),

@@ -3,6 +3,7 @@
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
+use runner_core::{flags::GoFlags, parse_duration};
 use runner_proto::health::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
@@ -52,34 +53,30 @@ impl Question {
             rpc_timeout: Duration::from_secs(1),
             verbose: false,
         };
-        let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
-        while let Some(word) = words.next() {
-            let Some(named) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
-                return Err(format!("unexpected argument {word:?}"));
-            };
-            let (name, value) = match named.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (named, None),
-            };
+        let mut words = GoFlags::new(words);
+        while let Some(flag) = words.next_flag() {
+            let flag = flag.map_err(|word| format!("unexpected argument {word:?}"))?;
+            let name = &*flag.name;
+            let boolean = || flag.boolean().map_err(|why| format!("-{name}: {why}"));
             let mut text = || {
-                value
-                    .clone()
-                    .or_else(|| words.next())
-                    .ok_or_else(|| format!("-{name} needs a value"))
+                let value = words.value(&flag);
+                value.ok_or_else(|| format!("-{name} needs a value"))
             };
             match name {
                 "addr" => question.address = text()?,
                 "service" => question.service = text()?,
                 "connect-timeout" => question.connect_timeout = duration(name, &text()?)?,
                 "rpc-timeout" => question.rpc_timeout = duration(name, &text()?)?,
-                "v" => question.verbose = value.as_deref() != Some("false"),
+                "v" => question.verbose = boolean()?,
                 // Accepted and ignored: these flags do not affect a plaintext probe.
                 "user-agent" | "rpc-header" => drop(text()?),
-                "tls" | "spiffe" | "alts" if value.as_deref() == Some("false") => {}
                 "tls" | "spiffe" | "alts" => {
-                    return Err(format!(
-                        "-{name} is not supported: this probe asks the plaintext server of its own pod"
-                    ));
+                    if boolean()? {
+                        return Err(format!(
+                            "-{name} is not supported: this probe asks the plaintext server of its \
+                             own pod"
+                        ));
+                    }
                 }
                 _ => return Err(format!("unknown flag -{name}")),
             }
@@ -152,23 +149,14 @@ impl Question {
     }
 }
 
-/// Parses a duration in `ms`, `s` or `m`, the units used by probes.
+/// Parses a duration that is not zero.
 fn duration(flag: &str, text: &str) -> Result<Duration, String> {
-    let (number, unit) = match text.strip_suffix("ms") {
-        Some(number) => (number, 0.001),
-        None => match text.strip_suffix('s') {
-            Some(number) => (number, 1.0),
-            None => (text.strip_suffix('m').unwrap_or("?"), 60.0),
-        },
-    };
-    let amount: f64 = number
-        .parse()
-        .map_err(|_| format!("-{flag}: malformed duration {text:?}"))?;
-    match Duration::try_from_secs_f64(amount * unit) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err(format!(
+    match parse_duration(text) {
+        Ok(duration) if duration.is_zero() => Err(format!(
             "-{flag} must be greater than zero (specified: {text})"
         )),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(format!("-{flag}: {error}")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use runner_core::{Evaluation, EvaluationFuture, Evaluator};
+use runner_core::{Evaluation, EvaluationFuture, Evaluator, defaults};
 use runner_process::{Engine, EngineOptions, Limits, Orphans, Program};
 use runner_runtimes::{Local, Wording};
 use runner_service::{Lifecycle, ListenAt, Server, ServerOptions};
@@ -10,9 +10,6 @@ use runner_telemetry::{LogFormat, LogOptions, propagation};
 use tracing::{info, warn};
 
 use crate::{announce::Announcement, complain, entrypoint, flags::Flags};
-
-/// Maximum size of a function's log in bytes, 4 MiB; the middle of longer logs is cut out.
-const LOG_LIMIT: usize = 4 << 20;
 
 /// Maximum number of queued evaluations; the runner starts another pod long before.
 const MAX_WAITING: usize = 1000;
@@ -91,7 +88,7 @@ impl Wrapped {
             standby: flags.standby,
             limits: Limits {
                 stdout: flags.max_request_body_size,
-                stderr: LOG_LIMIT,
+                stderr: defaults::MAX_LOG_SIZE,
             },
         });
         let local = Local::new(

@@ -2,6 +2,9 @@
 
 use std::{fs, path::Path};
 
+use runner_core::defaults::RUNNER_NAMESPACE;
+pub use runner_core::defaults::WRAPPER_PORT as PORT;
+
 /// Label that ties a pod to its service; its value is the slot's name.
 pub const IMAGE_LABEL: &str = "fn.kpt.dev/image";
 /// Annotation with the stamp of the template that a pod was made from.
@@ -16,8 +19,6 @@ pub(crate) const IMAGE_DIGEST: &str = "fn.kpt.dev/image-digest";
 pub const POD_TEMPLATE: &str = "base-pod-template";
 /// Default name of the `ServiceTemplate` that the services of function pods are made from.
 pub const SERVICE_TEMPLATE: &str = "base-service-template";
-/// Port that the wrapper listens on.
-pub const PORT: u16 = 9446;
 
 pub(crate) const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 /// Annotation with the container that `kubectl logs` and `kubectl exec` use by default.
@@ -35,7 +36,6 @@ pub(crate) const TOOLS_DIR: &str = "/wrapper-server-tools";
 pub(crate) const WRAPPER_HOME: &str = "/home/nonroot/wrapper-server";
 
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-const DEFAULT_NAMESPACE: &str = "porch-system";
 
 /// Returns the namespace of the runner's service account, or `porch-system` without one.
 #[must_use]
@@ -46,7 +46,7 @@ pub fn own_namespace() -> String {
 fn namespace_in(file: &Path) -> String {
     let text = fs::read_to_string(file).unwrap_or_default();
     match text.trim() {
-        "" => DEFAULT_NAMESPACE.to_owned(),
+        "" => RUNNER_NAMESPACE.to_owned(),
         name => name.to_owned(),
     }
 }

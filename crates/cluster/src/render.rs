@@ -14,7 +14,7 @@ use k8s_openapi::{
 };
 use kube::core::ObjectMeta;
 use runner_config::objects::TemplateOverrides;
-use runner_core::ImageReference;
+use runner_core::{ImageReference, defaults, flags::GoFlags};
 use runner_pool::{Create, PodName};
 use runner_registry::is_public;
 
@@ -32,10 +32,7 @@ use crate::{
 };
 
 /// The wrapper's flag for the largest message, in bytes.
-const SIZE_FLAG: &str = "--max-request-body-size";
-
-/// The wrapper's limit without [`SIZE_FLAG`], in bytes.
-const WRAPPER_MESSAGE_LIMIT: u64 = 6_291_456;
+const SIZE_FLAG: &str = "max-request-body-size";
 
 /// The way in which the wrapper gets into a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -227,16 +224,15 @@ pub(crate) fn image_of(pod: &Pod) -> Option<ImageReference> {
 
 /// Returns the largest message in bytes that a pod's wrapper accepts, according to its arguments.
 pub(crate) fn message_limit_of(pod: &Pod) -> Option<u64> {
-    let mut args = function_of(pod)?.args.iter().flatten();
-    let mut limit = WRAPPER_MESSAGE_LIMIT;
-    while let Some(arg) = args.next().filter(|arg| *arg != "--") {
-        let given = match arg.split_once('=') {
-            Some((flag, value)) if is_size_flag(flag) => Some(value),
-            None if is_size_flag(arg) => args.next().map(String::as_str),
-            _ => None,
-        };
-        // The last flag wins, as in the wrapper.
-        limit = given.and_then(|value| value.parse().ok()).unwrap_or(limit);
+    let mut flags = GoFlags::new(function_of(pod)?.args.as_deref().unwrap_or_default());
+    let mut limit = defaults::MAX_MESSAGE_SIZE as u64;
+    while let Some(word) = flags.next_flag() {
+        if let Ok(flag) = word
+            && flag.name == SIZE_FLAG
+            && let Some(value) = flags.value(&flag)
+        {
+            limit = value.parse().unwrap_or(limit);
+        }
     }
     Some(limit)
 }
@@ -259,11 +255,6 @@ pub(crate) fn wrapper_image_of(pod: &Pod) -> Option<&str> {
     copy.image.as_deref()
 }
 
-/// Returns whether `flag` is [`SIZE_FLAG`], with one dash or two as in Go.
-fn is_size_flag(flag: &str) -> bool {
-    flag == SIZE_FLAG || SIZE_FLAG.strip_prefix('-') == Some(flag)
-}
-
 fn function_of(pod: &Pod) -> Option<&Container> {
     let containers = &pod.spec.as_ref()?.containers;
     containers
@@ -281,7 +272,8 @@ fn fill(container: &mut Container, entrypoint: &[String], options: &RenderOption
     let size = options.max_request_body_size.to_string();
     let port = PORT.to_string();
     let args = container.args.get_or_insert_default();
-    let flags = ["--port", &port, SIZE_FLAG, &size, "--"];
+    let size_flag = format!("--{SIZE_FLAG}");
+    let flags = ["--port", &port, &size_flag, &size, "--"];
     args.extend(flags.map(str::to_owned));
     // Kubernetes expands $(NAME) in arguments; the image's entrypoint is meant literally.
     args.extend(entrypoint.iter().map(|word| word.replace("$(", "$$(")));

@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::core::v1::ResourceRequirements;
+use runner_core::{BadDuration, parse_duration};
 
-use crate::{BadDuration, Source, objects::TemplateOverrides, parse_duration};
+use crate::{Source, objects::TemplateOverrides};
 
 /// Shortest time that an idle pod is kept: 1 s. Less would remove pods before they are used.
 pub const SHORTEST_TIME_TO_LIVE: Duration = Duration::from_secs(1);

@@ -3,11 +3,16 @@
 //!
 //! This crate does no I/O and depends on neither gRPC, nor Kubernetes, nor processes.
 
+pub mod defaults;
+mod duration;
+pub mod environment;
 mod error;
 mod evaluation;
+pub mod flags;
 mod image;
 mod tag;
 
+pub use duration::{BadDuration, DisplayDuration, parse_duration, parse_worded_duration};
 pub use error::{EvaluationError, Reason};
 pub use evaluation::{
     Evaluation, EvaluationFuture, Evaluator, FileAnswer, FileFuture, Function, Output, Runtime,

@@ -1,15 +1,18 @@
 //! The public catalogs of KRM functions.
 
-use runner_core::ImageReference;
+use runner_core::{ImageReference, defaults};
 
 /// Catalogs whose images anybody can pull; credentials of a private registry are not used for them.
-const PUBLIC: [&str; 2] = ["gcr.io/kpt-fn/", "ghcr.io/kptdev/krm-functions-catalog/"];
+const PUBLIC: [&str; 2] = ["gcr.io/kpt-fn", defaults::IMAGE_PREFIX];
 
 /// Returns whether an image belongs to a public catalog.
 #[must_use]
 pub fn is_public(image: &ImageReference) -> bool {
     let name = format!("{}/{}", image.registry(), image.repository());
-    PUBLIC.iter().any(|catalog| name.starts_with(catalog))
+    PUBLIC.iter().any(|catalog| {
+        let below = name.strip_prefix(catalog);
+        below.is_some_and(|below| below.starts_with('/'))
+    })
 }
 
 #[cfg(test)]

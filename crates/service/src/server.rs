@@ -3,7 +3,10 @@
 use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use futures::{Stream, StreamExt};
-use runner_core::Evaluator;
+use runner_core::{
+    Evaluator,
+    defaults::{CONNECTION_WINDOW, STREAM_WINDOW},
+};
 use runner_proto::{
     DESCRIPTORS, DETAIL_DESCRIPTORS,
     evaluator::function_evaluator_server::{self, FunctionEvaluatorServer},
@@ -31,12 +34,6 @@ use crate::{
 /// Clients keep one connection open indefinitely; pings detect that the other side is gone.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// HTTP/2 flow-control window of a stream in bytes (8 MiB).
-///
-/// A resource list of the default size limit fits into it and is sent without round trips.
-const STREAM_WINDOW: u32 = 8 << 20;
-const CONNECTION_WINDOW: u32 = 64 << 20;
 
 /// Time for the last responses to be sent after the grace period (2 s).
 const LINGER: Duration = Duration::from_secs(2);

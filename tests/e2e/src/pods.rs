@@ -8,8 +8,8 @@ use kube::{
     api::PostParams,
     runtime::{conditions::is_pod_running, wait::await_condition},
 };
+use runner_core::defaults::WRAPPER_PORT;
 use serde_json::{Value, json};
-
 use tokio::{net::TcpStream, time::timeout};
 
 use crate::{
@@ -18,7 +18,6 @@ use crate::{
     wait::{LIMIT, eventually},
 };
 
-const PORT: u16 = 9446;
 /// Time limit for one attempt to connect to a service.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -95,7 +94,7 @@ impl FunctionPod {
             "metadata": {"name": slot},
             "spec": {
                 "selector": {"fn.kpt.dev/image": slot},
-                "ports": [{"port": PORT, "targetPort": PORT, "protocol": "TCP"}],
+                "ports": [{"port": WRAPPER_PORT, "targetPort": WRAPPER_PORT, "protocol": "TCP"}],
             },
         }))
         .expect("a service");
@@ -114,7 +113,7 @@ impl FunctionPod {
         Self {
             pods,
             name,
-            address: format!("{cluster_ip}:{PORT}"),
+            address: format!("{cluster_ip}:{WRAPPER_PORT}"),
         }
     }
 
@@ -286,7 +285,7 @@ fn pod(stage: &Stage, name: &str, image: &str, entrypoint: &[&str], injection: I
                 "imagePullPolicy": "Always",
                 "command": [format!("{program}/wrapper-server")],
                 "args": arguments,
-                "ports": [{"containerPort": PORT}],
+                "ports": [{"containerPort": WRAPPER_PORT}],
                 "readinessProbe": {"exec": {"command": [
                     format!("{program}/grpc-health-probe"), "-addr", "localhost:9446",
                 ]}},

@@ -1,20 +1,16 @@
 //! The origin of an image for its labels: version, commit and time.
 
-use std::{
-    collections::BTreeMap,
-    env,
-    process::Command,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, env, process::Command};
 
 use anyhow::Context;
+use jiff::Timestamp;
 use runner_devtools::{Remedy, failure, root};
 
 /// The version, commit and time that an image is built from.
 pub(crate) struct Origin {
     version: String,
     revision: String,
-    seconds: u64,
+    created: Timestamp,
 }
 
 // === impl Origin ===
@@ -29,11 +25,12 @@ impl Origin {
             Ok(seconds) => seconds,
             Err(_) => git(&["log", "-1", "--format=%ct"])?,
         };
+        let created = seconds.parse().ok();
         Ok(Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             revision: git(&["rev-parse", "HEAD"])?,
-            seconds: seconds
-                .parse()
+            created: created
+                .and_then(|seconds| Timestamp::from_second(seconds).ok())
                 .context("SOURCE_DATE_EPOCH is not a number of seconds")
                 .remedy("unset SOURCE_DATE_EPOCH, or set it as `date +%s` prints it")?,
         })
@@ -44,7 +41,7 @@ impl Origin {
         Self {
             version: "0.0.0".to_owned(),
             revision: "none".to_owned(),
-            seconds: 0,
+            created: Timestamp::UNIX_EPOCH,
         }
     }
 
@@ -55,8 +52,7 @@ impl Origin {
 
     /// Returns the time in RFC 3339 format, as the OCI specification requires.
     pub(crate) fn created(&self) -> String {
-        let time = UNIX_EPOCH + Duration::from_secs(self.seconds);
-        humantime::format_rfc3339_seconds(time).to_string()
+        self.created.to_string()
     }
 
     /// Returns the labels that every image has.

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use runner_core::Reason;
+use runner_core::{DisplayDuration, Reason};
 use tonic::{Code, Status, TimeoutExpired};
 
 use super::Connection;
@@ -27,7 +27,7 @@ pub(super) fn failure(status: &Status, image: &str, connection: &Connection) -> 
         failure = failure.with(name, value);
     }
     if let Some(delay) = error.retry_after() {
-        failure = failure.with("retry after", humantime::format_duration(delay).to_string());
+        failure = failure.with("retry after", DisplayDuration(delay).to_string());
     }
     match hint(error.reason()) {
         Some(hint) => failure.hint(hint),
@@ -75,7 +75,7 @@ fn transport(status: &Status, connection: &Connection) -> Option<Failure> {
 }
 
 fn too_slow(connection: &Connection) -> Failure {
-    let timeout = humantime::format_duration(connection.timeout);
+    let timeout = DisplayDuration(connection.timeout);
     Failure::failed(format!("the function did not finish within {timeout}"))
         .with("reason", Reason::DeadlineExceeded.as_str())
         .hint("give it more time with --timeout")

@@ -10,6 +10,7 @@ use k8s_openapi::api::{
 };
 use kube::{Api, Client};
 use runner_cluster::InjectionStatus;
+use runner_core::{defaults, environment::WRAPPER_SERVER_IMAGE, flags::GoFlag};
 use runner_proto::runner_status::{
     GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
 };
@@ -21,16 +22,8 @@ use pod_flags::POD_FLAGS;
 /// Time limit for the first answer of the API server; a slower one is useless to the runner too.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-const WRAPPER_IMAGE: &str = "WRAPPER_SERVER_IMAGE";
-
 /// Time limit for the connection to the runner, and for its report.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Largest report of a runner, in bytes.
-const MAX_REPORT_SIZE: usize = 64 << 20;
-
-/// Default of the runner's flag `--max-request-body-size`.
-const MAX_REQUEST_BODY_SIZE: usize = 6_291_456;
 
 /// A service account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,8 +80,8 @@ impl<'a> Context<'a> {
     pub(super) async fn report(&self) -> Option<&GetStatusResponse> {
         let ask = || async {
             let channel = self.options.server()?.connect(REPORT_TIMEOUT).await.ok()?;
-            let mut client =
-                RunnerStatusClient::new(channel).max_decoding_message_size(MAX_REPORT_SIZE);
+            let mut client = RunnerStatusClient::new(channel)
+                .max_decoding_message_size(defaults::MAX_REPORT_SIZE);
             let answer = client.get_status(GetStatusRequest {});
             let answer = timeout(REPORT_TIMEOUT, answer).await.ok()?;
             Some(answer.ok()?.into_inner())
@@ -113,12 +106,16 @@ impl<'a> Context<'a> {
             it.env
                 .iter()
                 .flatten()
-                .any(|variable| variable.name == WRAPPER_IMAGE)
+                .any(|variable| variable.name == WRAPPER_SERVER_IMAGE)
         };
         containers
             .iter()
             .find(has_variable)
-            .or_else(|| containers.iter().find(|it| it.name == "function-runner"))
+            .or_else(|| {
+                containers
+                    .iter()
+                    .find(|it| it.name == defaults::RUNNER_NAME)
+            })
             .or_else(|| containers.first())
     }
 
@@ -183,7 +180,7 @@ impl<'a> Context<'a> {
     pub(super) fn max_request_body_size(&self) -> usize {
         self.flag("max-request-body-size")
             .and_then(|size| size.parse().ok())
-            .unwrap_or(MAX_REQUEST_BODY_SIZE)
+            .unwrap_or(defaults::MAX_MESSAGE_SIZE)
     }
 
     /// Returns the wrapper's image, from `--wrapper-image` or the Deployment, if either names it.
@@ -192,7 +189,7 @@ impl<'a> Context<'a> {
             return Some(image.clone());
         }
         let mut env = self.container()?.env.iter().flatten();
-        let variable = env.find(|variable| variable.name == WRAPPER_IMAGE)?;
+        let variable = env.find(|variable| variable.name == WRAPPER_SERVER_IMAGE)?;
         variable.value.clone().filter(|value| !value.is_empty())
     }
 
@@ -203,7 +200,7 @@ impl<'a> Context<'a> {
             return false;
         };
         let mut env = container.env.iter().flatten();
-        env.any(|it| it.name == WRAPPER_IMAGE && it.value_from.is_some())
+        env.any(|it| it.name == WRAPPER_SERVER_IMAGE && it.value_from.is_some())
             || container.env_from.as_ref().is_some_and(|it| !it.is_empty())
     }
 
@@ -239,16 +236,11 @@ pub(super) fn account(text: &str) -> Result<Account, String> {
 fn flag(words: &[&str], name: &str) -> Option<String> {
     let mut value = None;
     for (at, word) in words.iter().enumerate() {
-        let Some(given) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
-            continue;
-        };
-        if let Some((key, text)) = given.split_once('=') {
-            if key == name {
-                value = Some(text.to_owned());
-            }
-        } else if given == name {
-            let next = words.get(at + 1).filter(|next| !next.starts_with('-'));
-            value = Some(next.copied().unwrap_or_default().to_owned());
+        if let Some(flag) = GoFlag::parse(word).filter(|flag| flag.name == name) {
+            value = flag.value.or_else(|| {
+                let next = words.get(at + 1).filter(|next| !next.starts_with('-'));
+                Some(next.copied().unwrap_or_default().to_owned())
+            });
         }
     }
     value

@@ -4,6 +4,7 @@ use std::{fmt::Write, time::Duration};
 
 use comfy_table::presets;
 use runner_config::{Listed, PodSettings, Row, Runtime, Severity, Table};
+use runner_core::DisplayDuration;
 use serde_json::{Value, json};
 
 use crate::report::{count, printable};
@@ -146,7 +147,7 @@ fn pod(settings: &PodSettings) -> String {
 }
 
 fn duration(duration: Duration) -> String {
-    humantime::format_duration(duration).to_string()
+    DisplayDuration(duration).to_string()
 }
 
 /// Collects the problems found here, and those reported by the runner that cannot be found here.

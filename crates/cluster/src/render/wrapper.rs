@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{
     Container, EnvVar, EnvVarSource, ExecAction, ImageVolumeSource, LifecycleHandler,
     ObjectFieldSelector, PodSpec, Volume,
 };
+use runner_core::environment;
 
 use super::{AnnounceTarget, Injection, RenderOptions, place::place};
 use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER, TOOLS, TOOLS_DIR, WRAPPER_HOME};
@@ -98,7 +99,7 @@ pub(super) fn tell(container: &mut Container, slot: &str, announce: &AnnounceTar
         ..EnvVar::default()
     };
     let address = EnvVar {
-        name: "KRM_WRAPPER_POD_ADDRESS".to_owned(),
+        name: environment::WRAPPER_POD_ADDRESS.to_owned(),
         value_from: Some(EnvVarSource {
             field_ref: Some(ObjectFieldSelector {
                 field_path: "status.podIP".to_owned(),
@@ -109,9 +110,9 @@ pub(super) fn tell(container: &mut Container, slot: &str, announce: &AnnounceTar
         ..EnvVar::default()
     };
     container.env.get_or_insert_default().extend([
-        value("KRM_WRAPPER_RUNNER", &announce.runner),
-        value("KRM_WRAPPER_SLOT", slot),
-        value("KRM_WRAPPER_TOKEN", &announce.token),
+        value(environment::WRAPPER_RUNNER, &announce.runner),
+        value(environment::WRAPPER_SLOT, slot),
+        value(environment::WRAPPER_TOKEN, &announce.token),
         address,
     ]);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::EnvVar;
 use kube::{ResourceExt, api::DynamicObject};
-use runner_core::TagList;
+use runner_core::{TagList, environment::WRAPPER_STANDBY};
 
 use crate::{
     Age, BinaryDeclaration, Declaration, PodDeclaration, PodSettings, Problem, Source,
@@ -17,9 +17,6 @@ const MIN_PODS: &str = "fn.kpt.dev/min-pods";
 
 /// Annotation that turns standbys off for the function of an object.
 const STANDBY: &str = "fn.kpt.dev/standby";
-
-/// Environment variable with the wrapper's number of standbys; it is hidden from functions.
-const WRAPPER_STANDBY: &str = "KRM_WRAPPER_STANDBY";
 
 /// Converts an object. Never fails: invalid parts are reported in the declaration's problems.
 #[must_use]

@@ -206,7 +206,7 @@ fn has_type(value: &Value, schema: &Value) -> bool {
 /// Returns whether the text is a Go duration or a number of days or weeks, as in the API server.
 fn is_duration(text: &str) -> bool {
     let words: Vec<&str> = text.split(' ').collect();
-    runner_config::parse_duration(text).is_ok()
+    runner_core::parse_duration(text).is_ok()
         || matches!(words[..], [number, "day" | "days" | "week" | "weeks"] if number.parse::<u32>().is_ok())
 }
 

@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::{FutureExt, future::BoxFuture};
-use runner_core::Reason;
+use runner_core::{
+    Reason,
+    defaults::{RUNNER_ADDRESS, RUNNER_PORT, WRAPPER_PORT},
+};
 use runner_proto::{
     evaluator::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient},
     runner_status::GetStatusResponse,
@@ -25,7 +28,8 @@ pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>>
         let options = context.options;
         let Some(server) = options.server() else {
             return vec![Outcome::skipped(format!(
-                "no address: kubectl -n {} port-forward svc/{} 9445, and --address localhost:9445",
+                "no address: kubectl -n {} port-forward svc/{} {RUNNER_PORT}, and --address \
+                 {RUNNER_ADDRESS}",
                 options.runner_namespace, options.runner_deployment
             ))];
         };
@@ -116,7 +120,7 @@ fn judge(namespace: &str, image: &str, status: &Status) -> Outcome {
         }
         _ => format!(
             "see krm status, the runner's log, and whether policies of {namespace} let the runner \
-             reach port 9446 of function pods"
+             reach port {WRAPPER_PORT} of function pods"
         ),
     };
     Outcome::failed(finding, fix)

@@ -6,13 +6,12 @@ mod traffic;
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::{core::v1::Namespace, networking::v1::NetworkPolicy};
 use kube::{Api, ResourceExt, api::ListParams};
-use runner_cluster::{IMAGE_LABEL, PORT};
+use runner_cluster::IMAGE_LABEL;
+use runner_core::defaults::{ANNOUNCE_PORT, WRAPPER_PORT};
 
 use super::{runner::pod_labels, selectors::Labels, templates};
 use crate::doctor::{context::Context, outcome::Outcome};
 use traffic::{Direction, End, Verdict};
-
-const ANNOUNCE_PORT: u16 = 9447;
 
 pub(super) fn check<'a>(context: &'a Context<'a>) -> BoxFuture<'a, Vec<Outcome>> {
     async {
@@ -94,8 +93,8 @@ fn judge(
     let announce = announce.unwrap_or(ANNOUNCE_PORT);
     // Direction, the restricted end, its peer, the port, and whether evaluations depend on it.
     let ways = [
-        (Direction::Ingress, function, runner, PORT, true),
-        (Direction::Egress, runner, function, PORT, true),
+        (Direction::Ingress, function, runner, WRAPPER_PORT, true),
+        (Direction::Egress, runner, function, WRAPPER_PORT, true),
         (Direction::Egress, function, runner, announce, false),
         (Direction::Ingress, runner, function, announce, false),
     ];
@@ -106,7 +105,7 @@ fn judge(
             blocked(direction, subject, peer, port, vital, &verdict)
         })
         .collect();
-    let open = traffic::verdict(policies, Direction::Ingress, function, runner, PORT);
+    let open = traffic::verdict(policies, Direction::Ingress, function, runner, WRAPPER_PORT);
     if matches!(open, Verdict::Unrestricted) {
         let namespace = &function.namespace;
         outcomes.push(Outcome::warning(

@@ -3,6 +3,7 @@
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
 use kube::{Api, api::ListParams};
+use runner_core::defaults;
 
 use super::selectors::Labels;
 use crate::doctor::{context::Context, outcome::Outcome};
@@ -118,7 +119,7 @@ fn wrapper(context: &Context<'_>) -> Option<Outcome> {
 fn pod_namespace(context: &Context<'_>) -> Option<Outcome> {
     let looked_at = &context.options.namespace;
     let used = context.flag("pod-namespace");
-    let used = used.unwrap_or_else(|| "porch-fn-system".to_owned());
+    let used = used.unwrap_or_else(|| defaults::POD_NAMESPACE.to_owned());
     (used != *looked_at && context.uses_pods()).then(|| {
         Outcome::failed(
             format!("the runner keeps its pods in {used}, not in {looked_at}, which is looked at"),
@@ -135,7 +136,7 @@ async fn service(context: &Context<'_>, deployment: &Deployment) -> Option<Outco
     let port = context
         .flag("port")
         .and_then(|it| it.parse().ok())
-        .unwrap_or(9445);
+        .unwrap_or(i32::from(defaults::RUNNER_PORT));
     let services: Api<Service> = Api::namespaced(context.client.clone(), namespace);
     let services = match services.list(&ListParams::default()).await {
         Ok(services) => services,
