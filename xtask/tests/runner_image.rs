@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use runner_test_registry::DockerRegistry;
+use runner_test_support::registry::DockerRegistry;
 use serde_json::Value;
 
 /// Returns only the ELF header of a static program for a machine.

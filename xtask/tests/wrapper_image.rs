@@ -9,7 +9,7 @@ use std::{
 };
 
 use runner_registry::{Keychain, Options, Registry};
-use runner_test_registry::DockerRegistry;
+use runner_test_support::registry::DockerRegistry;
 use serde_json::Value;
 
 /// Returns only the ELF header of a static program for a machine.

@@ -6,7 +6,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use runner_core::{ImageReference, TagConstraint};
 use runner_image::Flavour;
 use runner_registry::{Keychain, Options, Registry};
-use runner_test_registry::{DockerRegistry, index, push};
+use runner_test_support::registry::{DockerRegistry, index, push};
 use tokio::runtime::Runtime;
 
 fn lookup(criterion: &mut Criterion) {

@@ -99,22 +99,15 @@ pub(crate) fn client_config(custom: Option<&CustomCa>) -> Result<ClientConfig, r
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use runner_test_support::Authority;
 
-    fn ca() -> String {
-        let mut parameters = rcgen::CertificateParams::default();
-        parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        parameters
-            .self_signed(&rcgen::KeyPair::generate().unwrap())
-            .unwrap()
-            .pem()
-    }
+    use super::*;
 
     #[test]
     fn reads_a_file_of_any_usual_name() {
         for name in NAMES {
             let directory = tempfile::tempdir().unwrap();
-            fs::write(directory.path().join(name), ca()).unwrap();
+            fs::write(directory.path().join(name), Authority::new().pem()).unwrap();
             assert_eq!(
                 CustomCa::read(directory.path()).unwrap().certificates.len(),
                 1
@@ -134,7 +127,7 @@ mod tests {
         ];
         let alone = expected.map(|name| {
             let file = directory.path().join(name);
-            fs::write(&file, ca()).unwrap();
+            fs::write(&file, Authority::new().pem()).unwrap();
             CustomCa::read(&file).unwrap()
         });
         for (name, first) in expected.iter().zip(&alone) {
@@ -147,7 +140,15 @@ mod tests {
     fn reads_several_certificates_from_a_bundle() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("bundle.pem");
-        fs::write(&file, format!("# ours\n{}\n{}", ca(), ca())).unwrap();
+        fs::write(
+            &file,
+            format!(
+                "# ours\n{}\n{}",
+                Authority::new().pem(),
+                Authority::new().pem()
+            ),
+        )
+        .unwrap();
         assert_eq!(CustomCa::read(&file).unwrap().certificates.len(), 2);
     }
 

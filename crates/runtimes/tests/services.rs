@@ -1,11 +1,7 @@
 //! Tests of the driver's requests to the API server that keep pods and services in pairs.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::{BodyExt, Full};
-use kube::client::Body;
 use runner_cluster::{
     IMAGE_LABEL, Injection, InjectionPolicy, RenderOptions, TemplateObjects, TemplateSource,
 };
@@ -13,47 +9,29 @@ use runner_config::{Binaries, Configuration, FileOptions, Wanted};
 use runner_pool::{Limits, Settings};
 use runner_registry::{Options, Registry};
 use runner_runtimes::{Connect, Pod, PodOptions};
+use runner_test_support::{ApiRequest, LIMIT, api_server, refusal};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-const LIMIT: Duration = Duration::from_secs(60);
-
-/// A request that changes an object: method, path, body.
-type Change = (String, String, Value);
-
 /// Returns a client of an API server that lists these objects, shows no changes to them, and
 /// reports requests for changes.
-fn api_server(pods: Value, services: Value) -> (kube::Client, mpsc::UnboundedReceiver<Change>) {
+fn server(pods: Value, services: Value) -> (kube::Client, mpsc::UnboundedReceiver<ApiRequest>) {
     let (sender, changes) = mpsc::unbounded_channel();
-    let lists = Arc::new((pods, services));
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let (sender, lists) = (sender.clone(), lists.clone());
-        async move {
-            let (head, body) = request.into_parts();
-            let body = body.collect().await?.to_bytes();
-            let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-            let path = head.uri.to_string();
-            let list = |items: &Value| {
-                json!({"kind": "List", "apiVersion": "v1",
-                       "metadata": {"resourceVersion": "9"}, "items": items})
-            };
-            let (code, answer) = match head.method.as_str() {
-                "GET" if path.contains("watch=true") => std::future::pending().await,
-                "GET" if path.contains("/pods?") => (200, list(&lists.0)),
-                "GET" if path.contains("/services?") => (200, list(&lists.1)),
-                "GET" => (
-                    403,
-                    json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
-                    "status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"}),
-                ),
-                method => {
-                    let _ = sender.send((method.to_owned(), path, body.clone()));
-                    (200, body)
-                }
-            };
-            let answer = Full::<Bytes>::from(answer.to_string());
-            let answer = Response::builder().status(code).body(answer);
-            Ok::<_, kube::Error>(answer.expect("a response"))
+    let list = |items: &Value| {
+        json!({"kind": "List", "apiVersion": "v1",
+               "metadata": {"resourceVersion": "9"}, "items": items})
+    };
+    let (service, _) = api_server(move |request| {
+        let (method, path, body) = request;
+        match method.as_str() {
+            "GET" if path.contains("watch=true") => None,
+            "GET" if path.contains("/pods?") => Some((200, list(&pods))),
+            "GET" if path.contains("/services?") => Some((200, list(&services))),
+            "GET" => Some(refusal(403, "forbidden")),
+            _ => {
+                let _ = sender.send(request.clone());
+                Some((200, body.clone()))
+            }
         }
     });
     (kube::Client::new(service, "fns"), changes)
@@ -108,7 +86,7 @@ async fn a_pod_gets_the_service_of_its_slot_and_a_service_without_a_pod_is_remov
         "spec": {"containers": [{"name": "function", "image": "ghcr.io/x/fn:v1"}]},
     });
     let services = json!([service("fn-v1-1-abcd-x7k2p")]);
-    let (client, mut changes) = api_server(json!([pod]), services);
+    let (client, mut changes) = server(json!([pod]), services);
     let _pods = start(client);
     let mut seen = BTreeSet::new();
     while seen.len() < 2 {

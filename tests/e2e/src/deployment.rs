@@ -26,8 +26,7 @@ pub use registry::NamedRegistry;
 pub use verbatim::{Forwarded, Verbatim};
 
 use crate::{
-    Stage,
-    wait::{LIMIT, eventually},
+    Stage, {LIMIT, eventually},
 };
 
 const NAME: &str = "function-runner";

@@ -9,7 +9,7 @@ use runner_proto::evaluator::{
 };
 use tonic::transport::Channel;
 
-use crate::wait::LIMIT;
+use crate::LIMIT;
 
 /// Returns a client that connects on its first call.
 pub fn connect(address: &str) -> Result<FunctionEvaluatorClient<Channel>> {

@@ -1,4 +1,4 @@
-//! Shared parts of the tests on a real cluster: a stage for each test, waits with limits, pods
+//! Shared parts of the tests on a real cluster: a stage for each test, pods
 //! created without a runner, and the runner as a process.
 //!
 //! A test calls `on_cluster(async |stage| …)` and gets its own namespace. If it fails, the state of
@@ -20,7 +20,6 @@ mod refusal;
 mod report;
 mod runner;
 mod stage;
-mod wait;
 
 pub use account::{Account, config_map_of_runner, config_maps_of_runner};
 pub use define::{configure_pods, define};
@@ -32,6 +31,6 @@ pub use fleet::{
 pub use load::Load;
 pub use pods::{FunctionPod, Injection};
 pub use refusal::Refusal;
-pub use runner::{Runner, free_port, program};
+pub use runner::{Runner, program};
+pub use runner_test_support::{LIMIT, eventually_async as eventually};
 pub use stage::{Stage, on_cluster, on_disturbed_cluster, running_testbed};
-pub use wait::{LIMIT, eventually};

@@ -15,7 +15,7 @@ use tokio::{net::TcpStream, time::timeout};
 use crate::{
     Stage,
     go_runner::GoOccasion,
-    wait::{LIMIT, eventually},
+    {LIMIT, eventually},
 };
 
 /// Time limit for one attempt to connect to a service.

@@ -1,10 +1,9 @@
 //! The runner as a process outside the cluster, which it accesses with a kubeconfig.
 
 use std::{
-    fs::{self, File},
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    fs,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Command, ExitStatus, Stdio},
 };
 
 use runner_proto::{
@@ -15,18 +14,15 @@ use runner_proto::{
         GetStatusRequest, GetStatusResponse, Pod, runner_status_client::RunnerStatusClient,
     },
 };
-use rustix::process::{Pid, Signal, kill_process};
-use tokio::process::{Child, Command};
-
+use runner_test_support::ServerProcess;
+use rustix::process::Signal;
 use tonic::transport::Channel;
 
-use crate::{Stage, wait::eventually};
+use crate::{Stage, eventually};
 
 /// A runner on a free port, which is killed when this value is dropped.
 pub struct Runner {
-    child: Child,
-    port: u16,
-    log: PathBuf,
+    process: ServerProcess,
     _scratch: tempfile::TempDir,
 }
 
@@ -48,9 +44,8 @@ impl Runner {
         let scratch = tempfile::tempdir().expect("a directory");
         let functions = scratch.path().join("functions");
         fs::create_dir(&functions).expect("a directory for functions");
-        let log = scratch.path().join("log");
-        let output = File::create(&log).expect("a log");
-        let child = Command::new(program("function-runner"))
+        let mut command = Command::new(program("function-runner"));
+        command
             .arg("--port=0")
             .arg(format!("--pod-namespace={}", stage.namespace()))
             .arg(format!("--functions={}", functions.display()))
@@ -59,33 +54,11 @@ impl Runner {
             .env("WRAPPER_SERVER_IMAGE", stage.wrapper_image())
             .env("OTEL_METRICS_EXPORTER", "none")
             .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(output.try_clone().expect("a second handle"))
-            .stderr(output)
-            .kill_on_drop(true)
-            .spawn()
-            .expect("the runner starts");
-        let mut runner = Self {
-            child,
-            port: 0,
-            log,
+            .stdout(Stdio::null());
+        Self {
+            process: ServerProcess::start(command).await,
             _scratch: scratch,
-        };
-        eventually("a listening runner", async || {
-            let ended = runner
-                .child
-                .try_wait()
-                .expect("the runner can be waited for");
-            assert!(
-                ended.is_none(),
-                "the runner ended ({ended:?}):\n{}",
-                runner.log()
-            );
-            runner.port = serving_port(&runner.log()).unwrap_or_default();
-            runner.port != 0
-        })
-        .await;
-        runner
+        }
     }
 
     /// Waits until the runner reports `SERVING`; it has then read the state of the cluster.
@@ -124,47 +97,39 @@ impl Runner {
     /// Returns host and port of the runner.
     #[must_use]
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        self.process.address.to_string()
     }
 
     /// Returns the log so far.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
+        self.process.log()
     }
 
     /// Stops the runner with SIGTERM and returns its exit status.
-    pub async fn stop(self) -> std::process::ExitStatus {
+    pub async fn stop(self) -> ExitStatus {
         self.ask_to_end();
         self.ended().await
     }
 
     /// Sends SIGTERM, as Kubernetes does.
     pub fn ask_to_end(&self) {
-        let pid = self
-            .child
-            .id()
-            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        if let Some(pid) = pid {
-            // The process has not been reaped, so the pid is still its own.
-            kill_process(pid, Signal::TERM).expect("the runner can be signalled");
-        }
+        self.process.signal(Signal::TERM);
     }
 
     /// Waits for the end of the runner.
-    pub async fn ended(mut self) -> std::process::ExitStatus {
-        self.child
-            .wait()
-            .await
-            .expect("the runner can be waited for")
+    pub async fn ended(mut self) -> ExitStatus {
+        self.process.ended().await
     }
 }
 
 impl Drop for Runner {
+    /// Kills the runner, so that it leaves its pods to the next one.
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("=== the runner's log ===\n{}", self.log());
         }
+        self.process.kill();
     }
 }
 
@@ -184,23 +149,4 @@ pub fn program(name: &str) -> PathBuf {
         program.display()
     );
     program
-}
-
-/// Returns the port in the runner's log message about listening.
-///
-/// A port chosen before the start might be taken by then.
-fn serving_port(log: &str) -> Option<u16> {
-    let line = log.lines().find(|line| line.contains("serving"))?;
-    let (_, address) = line.split_once("address")?;
-    let address = address.trim_start_matches(['=', '"', ':', ' ']);
-    let end = address.find(['"', ' ']).unwrap_or(address.len());
-    let address: SocketAddr = address.get(..end)?.parse().ok()?;
-    Some(address.port())
-}
-
-/// Returns a port that is currently free.
-#[must_use]
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    listener.local_addr().expect("an address").port()
 }

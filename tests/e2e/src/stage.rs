@@ -19,7 +19,7 @@ use kube::{
 use serde_json::json;
 use testbed::{Testbed, Turn};
 
-use crate::{report, wait::eventually};
+use crate::{eventually, report};
 
 /// A test's own namespace and its access to the test bed.
 #[derive(Clone)]

@@ -3,9 +3,8 @@
 use std::net::Ipv4Addr;
 
 use e2e::{
-    HOME, Runner, Stage, connect, define, evaluate, eventually, free_port, function_container,
-    function_pods, function_services, is_ready, on_cluster, resource_list, service_of,
-    store_template,
+    HOME, Runner, Stage, connect, define, evaluate, eventually, function_container, function_pods,
+    function_services, is_ready, on_cluster, resource_list, service_of, store_template,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{ResourceExt, api::PostParams};
@@ -14,6 +13,7 @@ use runner_proto::{
     announce::{AnnounceRequest, announcements_client::AnnouncementsClient},
     runner_status::{Pod as PodStatus, pod::Way},
 };
+use runner_test_support::free_address;
 use serde_json::json;
 use tonic::{Code, transport::Endpoint};
 
@@ -107,7 +107,7 @@ fn finds_a_pod_by_the_watch_if_its_announcement_is_lost() {
 #[test]
 fn false_and_repeated_announcements_are_refused_and_counted() {
     on_cluster(async |stage| {
-        let port = free_port();
+        let port = free_address().port();
         let home = format!("--announce-port={port}");
         let runner = Runner::start(&stage, &[HOME[0], &home]).await;
         count(&stage, &runner).await;
@@ -139,7 +139,7 @@ fn false_and_repeated_announcements_are_refused_and_counted() {
 #[test]
 fn ignores_a_late_announcement() {
     on_cluster(async |stage| {
-        let port = free_port();
+        let port = free_address().port();
         let home = format!("--announce-port={port}");
         let runner = Runner::start(&stage, &[NOBODY, &home]).await;
         count(&stage, &runner).await;
@@ -158,7 +158,7 @@ fn ignores_a_late_announcement() {
 #[test]
 fn refuses_the_token_of_another_slot() {
     on_cluster(async |stage| {
-        let port = free_port();
+        let port = free_address().port();
         let home = format!("--announce-port={port}");
         let runner = Runner::start(&stage, &[NOBODY, &home]).await;
         let (address, other) = (runner.address(), stage.image("functions/wait"));

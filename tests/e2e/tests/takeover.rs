@@ -14,8 +14,8 @@
 use std::{error::Error, time::Duration};
 
 use e2e::{
-    Load, Runner, Stage, connect, define, evaluate, eventually, free_port, function_pod_uids,
-    function_pods, function_services,
+    Load, Runner, Stage, connect, define, evaluate, eventually, function_pod_uids, function_pods,
+    function_services,
     go_runner::{
         GoOccasion, GoPod, count_slot, delete_slot_as_go_runner, pods_adopted_by_go_runner,
         replace_slot_as_go_runner, store_service_template,
@@ -24,6 +24,7 @@ use e2e::{
 };
 use kube::ResourceExt;
 use runner_core::Reason;
+use runner_test_support::free_address;
 use serde_json::json;
 
 const COUNT: &str = "functions/count";
@@ -61,7 +62,7 @@ fn takes_over(pod_template_first: bool) {
             store_service_template(&stage).await;
         }
         let left = leave(&stage, GoPod::of_template(&template)).await;
-        let port = free_port();
+        let port = free_address().port();
         let address = format!("127.0.0.1:{port}");
         let load = Load::start_early(CALLERS, &address, &stage.image(COUNT)).await;
         let flag = format!("--port={port}");

@@ -1,49 +1,30 @@
 //! Telemetry of pods: metrics and traces of their start, and complete errors.
 
-#[path = "../../../crates/telemetry/tests/all/collector.rs"]
-#[allow(dead_code, reason = "the telemetry crate's tests use all of it")]
-mod collector;
-
-use std::net::Ipv4Addr;
-
-use collector::{Collector, attribute};
-use e2e::{
-    HOME, Runner, connect, evaluate, eventually, free_port, function_pods, on_cluster,
-    resource_list,
-};
+use e2e::{HOME, Runner, connect, evaluate, eventually, function_pods, on_cluster, resource_list};
 use kube::ResourceExt;
 use runner_proto::{
     evaluator::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient},
     status,
 };
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+use runner_test_support::{
+    free_address, metrics_page,
+    otlp::{Collector, attribute, hex},
 };
 use tonic::{Code, transport::Endpoint};
 
 const COUNT: &str = "functions/count";
 
-/// Returns the metrics page.
-async fn scrape(port: u16) -> String {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
-        .await
-        .expect("metrics are served");
-    let request = b"GET /metrics HTTP/1.1\r\nHost: runner\r\nConnection: close\r\n\r\n";
-    stream.write_all(request).await.expect("it can be asked");
-    let mut page = String::new();
-    stream.read_to_string(&mut page).await.expect("it answers");
-    page
-}
-
 #[test]
 fn every_step_of_a_cold_start_is_measured() {
     on_cluster(async |stage| {
-        let port = free_port();
+        let metrics = free_address();
         let environment = [
             ("OTEL_METRICS_EXPORTER", "prometheus"),
             ("OTEL_EXPORTER_PROMETHEUS_HOST", "127.0.0.1"),
-            ("OTEL_EXPORTER_PROMETHEUS_PORT", &*port.to_string()),
+            (
+                "OTEL_EXPORTER_PROMETHEUS_PORT",
+                &*metrics.port().to_string(),
+            ),
         ];
         let runner = Runner::start_in(&stage, &HOME, &environment).await;
         let mut client = connect(&runner.address()).expect("an address");
@@ -64,7 +45,7 @@ fn every_step_of_a_cold_start_is_measured() {
             let label = format!("phase=\"{phase}\"");
             // Kubernetes may show the address after the response.
             eventually(phase, async || {
-                let page = scrape(port).await;
+                let page = metrics_page(metrics).await;
                 let counted = page.lines().find(|line| {
                     line.starts_with("function_runner_pod_start_duration_seconds_count{")
                         && line.contains(&label)
@@ -74,7 +55,7 @@ fn every_step_of_a_cold_start_is_measured() {
             .await;
         }
         // The pod announced itself exactly once, even if the watch was faster.
-        let page = scrape(port).await;
+        let page = metrics_page(metrics).await;
         let heard = page
             .lines()
             .filter(|line| line.starts_with("function_runner_pods_announcements_total{"));
@@ -89,8 +70,6 @@ fn every_step_of_a_cold_start_is_measured() {
 #[test]
 fn a_cold_start_is_part_of_its_callers_trace() {
     const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
-    // Outside the test's runtime, because the collector has its own, which cannot be dropped inside
-    // another.
     let collector = Collector::start();
     let endpoint = collector.endpoint();
     on_cluster(async |stage| {
@@ -171,8 +150,4 @@ fn returns_a_long_error_completely() {
         let error = status::decode(&failed);
         assert_eq!(error.fact("exit_code"), Some("3"), "{error:?}");
     });
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -7,11 +7,12 @@ use runner_proto::health::{
     HealthCheckRequest,
     health_check_response::ServingStatus::{NotServing, Serving},
 };
+use runner_test_support::{LIMIT, LIST, Request, error_of, free_address, list_of};
 use serde_json::Value;
 use tokio::time::timeout;
 use tonic::Code;
 
-use crate::support::{LIMIT, LIST, Request, Runner, Setup, error_of, list_of};
+use crate::support::{Runner, Setup};
 
 fn service(name: &str) -> HealthCheckRequest {
     HealthCheckRequest {
@@ -66,10 +67,9 @@ async fn becomes_ready_when_the_wait_for_the_api_server_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn logs_an_outage_once_with_its_cause() {
-    // The port is closed again, so that it refuses connections.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    // Connections to a free port are refused.
     let runner = Setup::with("cat", "cat")
-        .cluster(address.unwrap())
+        .cluster(free_address())
         .start()
         .await;
     runner.logged("has not answered within 10s").await;

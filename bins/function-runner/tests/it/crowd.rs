@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use futures::{StreamExt, stream::FuturesUnordered};
+use runner_test_support::{Client, LIST, Request, eventually, exists, list_of};
 
-use crate::support::{Client, LIST, Request, Runner, Setup, eventually, exists, list_of};
+use crate::support::{Runner, Setup};
 
 const CALLERS: usize = 64;
 const CALLS: usize = 10;
@@ -60,7 +61,7 @@ async fn leaves_nothing_behind_after_many_canceled_calls() {
         .await;
         crowd(&runner).await;
         eventually(&format!("it holds {before:?} again"), || {
-            (runner.held() == before).then_some(())
+            runner.held() == before
         })
         .await;
         let pid = runner.pid();

@@ -16,10 +16,11 @@ use std::{fs, net::TcpListener, path::PathBuf};
 
 use runner_core::{EvaluationError, Reason};
 use runner_proto::status;
+use runner_test_support::{Request, error_of};
 
 use tonic::Code;
 
-use crate::support::{Request, Runner, Setup, error_of};
+use crate::support::{Runner, Setup};
 use literals::literals;
 use pattern::Pattern;
 use quotes::{Quote, quotes};

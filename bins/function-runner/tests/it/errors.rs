@@ -4,12 +4,11 @@ use std::time::{Duration, Instant};
 
 use futures::future::{Either, select};
 use runner_core::Reason;
+use runner_test_support::{Gate, LIST, Request, error_of, eventually, list_of, peak_memory};
 use rustix::process::Signal;
 use tonic::Code;
 
-use crate::support::{
-    Gate, LIST, Request, Runner, Setup, error_of, eventually, list_of, peak_memory,
-};
+use crate::support::{Runner, Setup};
 
 /// Deadline long enough for a call to start on a busy machine, and short enough to wait for.
 const DEADLINE: Duration = Duration::from_millis(1500);
@@ -324,10 +323,7 @@ async fn kills_the_function_of_a_canceled_call() {
     });
     gate.holds(1).await;
     call.abort();
-    eventually("the function is gone", || {
-        (runner.held().children == 0).then_some(())
-    })
-    .await;
+    eventually("the function is gone", || runner.held().children == 0).await;
     assert!(
         client.call("nobody").await.is_err(),
         "the connection goes on"

@@ -1,6 +1,8 @@
 //! Tests of successful evaluations and of the selection of functions.
 
-use crate::support::{LIST, Request, Setup, eventually, list_of};
+use runner_test_support::{LIST, Request, eventually, list_of};
+
+use crate::support::Setup;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn returns_output_byte_for_byte_with_the_log() {
@@ -57,7 +59,7 @@ async fn returns_and_logs_results_of_severity_error() {
 /// Script of a function that returns the name under which it runs.
 const WHO: &str = "cat >/dev/null; printf 'kind: ResourceList\\napiVersion: config.kubernetes.io/v1\\nname: %s' \"${0##*/}\"";
 
-async fn who(client: &crate::support::Client, request: Request) -> String {
+async fn who(client: &runner_test_support::Client, request: Request) -> String {
     let list = list_of(client.send(request).await);
     list.rsplit_once("name: ").unwrap().1.to_owned()
 }
@@ -191,7 +193,7 @@ async fn hides_the_runners_environment_and_removes_scratch_files() {
     assert!(log.contains(scratch.to_str().unwrap()), "{log}");
     eventually("its directory is gone", || {
         let left = walk(&scratch);
-        (!left.iter().any(|path| path.ends_with("left-behind"))).then_some(())
+        !left.iter().any(|path| path.ends_with("left-behind"))
     })
     .await;
 }

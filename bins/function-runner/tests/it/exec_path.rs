@@ -3,9 +3,10 @@
 use std::fs;
 
 use runner_core::Reason;
+use runner_test_support::{LIST, Request, error_of, list_of};
 use tonic::Code;
 
-use crate::support::{LIST, Request, Setup, error_of, list_of};
+use crate::support::Setup;
 
 /// A one-line list, printed by functions that ignore their input.
 const OTHER: &str = "{apiVersion: config.kubernetes.io/v1, kind: ResourceList}\n";

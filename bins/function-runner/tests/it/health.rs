@@ -4,11 +4,12 @@ use runner_proto::health::{
     HealthCheckRequest, HealthListRequest,
     health_check_response::ServingStatus::{self, NotServing, ServiceUnknown, Serving},
 };
+use runner_test_support::{Gate, LIMIT, LIST, list_of};
 use rustix::process::Signal;
 use tokio::time::timeout;
 use tonic::Code;
 
-use crate::support::{Gate, LIMIT, LIST, Setup, list_of};
+use crate::support::Setup;
 
 fn service(name: &str) -> HealthCheckRequest {
     HealthCheckRequest {

@@ -1,9 +1,10 @@
 //! Tests of functions that cannot start or misbehave.
 
 use runner_core::Reason;
+use runner_test_support::{LIST, Request, error_of, eventually, list_of};
 use tonic::Code;
 
-use crate::support::{LIST, Request, Setup, error_of, eventually, list_of};
+use crate::support::Setup;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_why_a_function_cannot_start() {
@@ -96,8 +97,5 @@ async fn bounds_and_cleans_up_misbehaving_functions() {
         let answer = client.send(Request::of(name).list(list.clone())).await;
         error_of(answer, code);
     }
-    eventually("nothing is left", || {
-        (runner.held() == before).then_some(())
-    })
-    .await;
+    eventually("nothing is left", || runner.held() == before).await;
 }

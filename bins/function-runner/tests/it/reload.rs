@@ -1,10 +1,11 @@
 //! Tests of changes to config.yaml while the runner serves.
 
-use std::{fs, time::Duration};
+use std::fs;
 
+use runner_test_support::{Client, LIST, error_of, eventually_async, list_of};
 use tonic::Code;
 
-use crate::support::{Client, LIMIT, LIST, Setup, error_of, list_of};
+use crate::support::Setup;
 
 const BOTH: &str = "\
 functions:
@@ -15,20 +16,12 @@ functions:
 ";
 
 /// Calls a function until it is found.
-async fn comes_to_be(client: &Client, name: &str) -> String {
-    let found = async {
-        loop {
-            match client.call(name).await {
-                Err(status) if status.code() == Code::NotFound => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                answer => return list_of(answer),
-            }
-        }
+async fn call_until_found(client: &Client, name: &str) -> String {
+    let call = async || match client.call(name).await {
+        Err(status) if status.code() == Code::NotFound => None,
+        answer => Some(list_of(answer)),
     };
-    tokio::time::timeout(LIMIT, found)
-        .await
-        .expect("the edit takes effect")
+    eventually_async("the edit takes effect", call).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,7 +31,7 @@ async fn adds_a_function_without_a_restart() {
     error_of(client.call("more").await, Code::NotFound);
     runner.setup.script("more", "cat");
     fs::write(runner.setup.config_file(), BOTH).unwrap();
-    assert_eq!(comes_to_be(&client, "more").await, LIST);
+    assert_eq!(call_until_found(&client, "more").await, LIST);
     assert_eq!(list_of(client.call("cat").await), LIST);
 }
 
@@ -49,7 +42,7 @@ async fn detects_a_file_replaced_by_renaming() {
     let new = runner.setup.path("config.yaml.new");
     fs::write(&new, BOTH).unwrap();
     fs::rename(new, runner.setup.config_file()).unwrap();
-    assert_eq!(comes_to_be(&runner.client().await, "more").await, LIST);
+    assert_eq!(call_until_found(&runner.client().await, "more").await, LIST);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +62,7 @@ async fn keeps_the_last_good_table_after_a_bad_edit() {
 
     runner.setup.script("more", "cat");
     fs::write(runner.setup.config_file(), BOTH).unwrap();
-    assert_eq!(comes_to_be(&client, "more").await, LIST);
+    assert_eq!(call_until_found(&client, "more").await, LIST);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,17 +2,18 @@
 
 use std::time::Instant;
 
+use runner_test_support::{Client, Gate, LIMIT, LIST, eventually, exists, list_of};
 use rustix::process::Signal;
 use tonic::Code;
 
-use crate::support::{Client, Gate, LIMIT, LIST, Runner, Setup, eventually, exists, list_of};
+use crate::support::{Runner, Setup};
 
 /// Starts the given number of calls of the gate's function and waits until all of them run.
 async fn held(
     gate: &Gate,
     client: &Client,
     calls: usize,
-) -> Vec<tokio::task::JoinHandle<crate::support::Answer>> {
+) -> Vec<tokio::task::JoinHandle<runner_test_support::Answer>> {
     let running = (0..calls).map(|_| {
         let client = client.clone();
         tokio::spawn(async move { client.call("hold").await })
@@ -81,7 +82,7 @@ async fn kills_running_functions_after_the_drain_timeout() {
     assert_eq!(runner.ended().await.code(), Some(0));
     // The functions are killed by then; the kernel needs a moment to remove them.
     eventually("no function is left", || {
-        (!functions.iter().copied().any(exists)).then_some(())
+        !functions.iter().copied().any(exists)
     })
     .await;
 }
@@ -98,7 +99,7 @@ async fn exits_immediately_after_a_second_signal_and_cleans_up() {
         runner.signal(signal);
         assert_eq!(runner.ended().await.code(), Some(code));
         eventually("no function is left", || {
-            (!functions.iter().copied().any(exists)).then_some(())
+            !functions.iter().copied().any(exists)
         })
         .await;
         assert_no_scratch(&runner);

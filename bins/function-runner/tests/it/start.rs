@@ -7,9 +7,10 @@ use std::{
 };
 
 use runner_core::Reason;
+use runner_test_support::{Ended, LIST, Request, error_of, list_of};
 use tonic::Code;
 
-use crate::support::{Ended, LIST, Request, Runner, Setup, error_of, list_of};
+use crate::support::{Runner, Setup};
 
 const CONFIG: &str = "functions:\n- function: cat\n  images: [example.com/fn/cat:v1]\n";
 
@@ -32,7 +33,7 @@ fn refuses(flags: &[String]) -> Ended {
 fn sentence(flags: &[String]) -> String {
     let ended = refuses(flags);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    ended.sentence().to_owned()
+    ended.message("function-runner").to_owned()
 }
 
 #[test]
@@ -209,7 +210,7 @@ async fn warns_about_an_unknown_runtime_name() {
 fn rejects_a_pod_flag_without_a_wrapper_image() {
     let ended = Runner::refuses(&["--port=0", "--listen-address=127.0.0.1", "--pod-ttl=10m"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    let said = ended.sentence();
+    let said = ended.message("function-runner");
     for part in [
         "WRAPPER_SERVER_IMAGE",
         "--pod-ttl",

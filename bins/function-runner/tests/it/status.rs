@@ -3,21 +3,14 @@
 use std::time::Duration;
 
 use runner_proto::runner_status::{GetStatusResponse, Phase};
+use runner_test_support::{Client, Gate, LIMIT, LIST, eventually_async, list_of};
 
-use crate::support::{Client, Gate, LIMIT, LIST, Setup, list_of};
+use crate::support::Setup;
 
 /// Requests the status until it satisfies the condition.
-async fn eventually(client: &Client, is: impl Fn(&GetStatusResponse) -> bool) -> GetStatusResponse {
-    let asked = async {
-        loop {
-            let report = client.status().await;
-            if is(&report) {
-                return report;
-            }
-        }
-    };
-    let report = tokio::time::timeout(LIMIT, asked).await;
-    report.expect("the runner says so in time")
+async fn reports(client: &Client, is: impl Fn(&GetStatusResponse) -> bool) -> GetStatusResponse {
+    let status = async || Some(client.status().await).filter(&is);
+    eventually_async("a status report", status).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,7 +31,7 @@ async fn reports_running_queued_and_standby_counts() {
         })
         .collect();
     gate.holds(1).await;
-    let busy = eventually(&client, |report| {
+    let busy = reports(&client, |report| {
         let exec = report.exec.as_ref().unwrap();
         (exec.running, exec.queued) == (1, 1)
     })
@@ -64,7 +57,7 @@ async fn reports_running_queued_and_standby_counts() {
     for call in calls {
         assert_eq!(list_of(call.await.unwrap()), LIST);
     }
-    let rested = eventually(&client, |report| {
+    let rested = reports(&client, |report| {
         let exec = report.exec.as_ref().unwrap();
         exec.running == 0 && exec.functions[1].standby == 1
     })
@@ -79,11 +72,11 @@ async fn ends_standbys_when_the_configuration_turns_standby_off() {
     let client = runner.client().await;
     assert_eq!(list_of(client.call("reader").await), LIST);
     let standby = |report: &GetStatusResponse| report.exec.as_ref().unwrap().functions[0].standby;
-    eventually(&client, |report| standby(report) == 1).await;
+    reports(&client, |report| standby(report) == 1).await;
     let config = runner.setup.config_file();
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("{text}  standby: false\n")).unwrap();
-    eventually(&client, |report| {
+    reports(&client, |report| {
         standby(report) == 0 && runner.held().children == 0
     })
     .await;
@@ -103,7 +96,7 @@ async fn reports_why_functions_have_no_standby() {
     for function in ["generate", "reader", "configured"] {
         assert_eq!(list_of(client.call(function).await), LIST);
     }
-    let report = eventually(&client, |report| {
+    let report = reports(&client, |report| {
         let functions = &report.exec.as_ref().unwrap().functions;
         !functions[1].standby_off.is_empty() && functions[2].standby == 1
     })

@@ -1,47 +1,17 @@
 //! Tests with grpcurl, a client that discovers the service by reflection.
 
-use std::{
-    path::Path,
-    process::{Command, Output},
-};
-
 use base64::{Engine, prelude::BASE64_STANDARD};
+use runner_test_support::{Gate, LIST, grpcurl};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
 
-use crate::support::{Gate, LIST, Runner, Setup};
+use crate::support::{Runner, Setup};
 
 const EVALUATE: &str = "evaluator.FunctionEvaluator/EvaluateFunction";
 
-/// Returns the grpcurl that tests/tools/build has built.
-fn grpcurl() -> Command {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let found = Command::new(root.join("tests/tools/build"))
-        .args(["--path", "grpcurl"])
-        .output()
-        .unwrap();
-    let said = |text: &[u8]| String::from_utf8_lossy(text).trim().to_owned();
-    assert!(found.status.success(), "{}", said(&found.stderr));
-    Command::new(said(&found.stdout))
-}
-
-/// Runs grpcurl to completion.
-async fn call(runner: &Runner, flags: &[&str], words: &[&str]) -> Output {
-    let mut command = grpcurl();
-    command
-        .args(["-plaintext", "-format-error"])
-        .args(flags)
-        .arg(runner.address.to_string())
-        .args(words);
-    spawn_blocking(move || command.output().unwrap())
-        .await
-        .unwrap()
-}
-
 /// Returns the standard output of a successful grpcurl call.
 async fn prints(runner: &Runner, flags: &[&str], words: &[&str]) -> String {
-    let output = call(runner, flags, words).await;
+    let output = grpcurl(runner.address, flags, words).await;
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{flags:?} {words:?}: {stderr}");
     String::from_utf8(output.stdout).unwrap()
@@ -55,7 +25,7 @@ fn request(image: &str, tag: &str, list: &str) -> String {
 /// Returns the code, the reason and the whole status of a failed call.
 async fn refusal(runner: &Runner, flags: &[&str], request: &str) -> (u64, String, Value) {
     let flags: Vec<&str> = flags.iter().copied().chain(["-d", request]).collect();
-    let output = call(runner, &flags, &[EVALUATE]).await;
+    let output = grpcurl(runner.address, &flags, &[EVALUATE]).await;
     let status: Value =
         serde_json::from_slice(&output.stderr).unwrap_or_else(|_| panic!("no status: {output:?}"));
     let info = status["details"]

@@ -1,36 +1,18 @@
 //! Tests of the server's metrics.
 
-use std::net::{Ipv4Addr, TcpListener};
-
 use runner_proto::health::HealthCheckRequest;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use runner_test_support::{LIST, error_of, free_address, list_of, metrics_page};
 use tonic::Code;
 
-use crate::support::{LIST, Setup, error_of, list_of};
-
-async fn scrape(port: u16) -> String {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
-        .await
-        .unwrap();
-    let request = b"GET /metrics HTTP/1.1\r\nHost: runner\r\nConnection: close\r\n\r\n";
-    stream.write_all(request).await.unwrap();
-    let mut page = String::new();
-    stream.read_to_string(&mut page).await.unwrap();
-    page
-}
+use crate::support::Setup;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_calls_by_method_and_status() {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let metrics = free_address();
     let runner = Setup::with("cat", "cat")
         .environment("OTEL_METRICS_EXPORTER", "prometheus")
         .environment("OTEL_EXPORTER_PROMETHEUS_HOST", "127.0.0.1")
-        .environment("OTEL_EXPORTER_PROMETHEUS_PORT", port.to_string())
+        .environment("OTEL_EXPORTER_PROMETHEUS_PORT", metrics.port().to_string())
         .start()
         .await;
     let client = runner.client().await;
@@ -40,7 +22,7 @@ async fn counts_calls_by_method_and_status() {
     let check = HealthCheckRequest::default();
     client.health().check(check).await.unwrap();
 
-    let page = scrape(port).await;
+    let page = metrics_page(metrics).await;
     for (method, code, count) in [
         ("evaluator.FunctionEvaluator/EvaluateFunction", "OK", 2),
         (

@@ -2,55 +2,22 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-};
+use runner_test_support::{Authority, Client, Issued, LIST, list_of};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
-use crate::support::{Client, LIST, Runner, Setup, list_of};
+use crate::support::{Runner, Setup};
 
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-/// A certificate and its key in PEM form.
-struct Issued {
-    certificate: String,
-    key: String,
+/// Returns a client that trusts this authority.
+fn trust(authority: &Authority) -> ClientTlsConfig {
+    ClientTlsConfig::new()
+        .ca_certificate(Certificate::from_pem(authority.pem()))
+        .domain_name("localhost")
 }
 
-impl Authority {
-    fn new() -> Self {
-        let mut parameters = CertificateParams::default();
-        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        Self(CertifiedIssuer::self_signed(parameters, key).unwrap())
-    }
-
-    fn issue(&self, purpose: ExtendedKeyUsagePurpose) -> Issued {
-        let mut parameters = CertificateParams::new(["localhost".to_owned()]).unwrap();
-        parameters.extended_key_usages = vec![purpose];
-        let key = KeyPair::generate().unwrap();
-        let certificate = parameters.signed_by(&key, &self.0).unwrap();
-        Issued {
-            certificate: certificate.pem(),
-            key: key.serialize_pem(),
-        }
-    }
-
-    fn server(&self) -> Issued {
-        self.issue(ExtendedKeyUsagePurpose::ServerAuth)
-    }
-
-    fn client(&self) -> Identity {
-        let Issued { certificate, key } = self.issue(ExtendedKeyUsagePurpose::ClientAuth);
-        Identity::from_pem(certificate, key)
-    }
-
-    fn trust(&self) -> ClientTlsConfig {
-        let ca = Certificate::from_pem(self.0.pem());
-        ClientTlsConfig::new()
-            .ca_certificate(ca)
-            .domain_name("localhost")
-    }
+/// Returns a certificate of this authority for a client.
+fn client_of(authority: &Authority) -> Identity {
+    let Issued { certificate, key } = authority.client();
+    Identity::from_pem(certificate, key)
 }
 
 async fn serve(authority: &Authority, client_ca: Option<&Authority>) -> Runner {
@@ -68,7 +35,7 @@ async fn serve(authority: &Authority, client_ca: Option<&Authority>) -> Runner {
     if let Some(ca) = client_ca {
         flags.push(format!(
             "--client-ca-file={}",
-            write("clients.crt", ca.0.pem())
+            write("clients.crt", ca.pem())
         ));
     }
     flags.into_iter().fold(setup, Setup::flag).start().await
@@ -96,15 +63,15 @@ async fn accepts_only_tls_with_a_certificate() {
     let authority = Authority::new();
     let runner = serve(&authority, None).await;
     assert_eq!(
-        evaluate(&runner, Some(authority.trust())).await.unwrap(),
+        evaluate(&runner, Some(trust(&authority))).await.unwrap(),
         LIST
     );
     evaluate(&runner, None).await.unwrap_err();
-    let doubt = evaluate(&runner, Some(Authority::new().trust())).await;
+    let doubt = evaluate(&runner, Some(trust(&Authority::new()))).await;
     assert!(doubt.unwrap_err().contains("InvalidCertificate"));
     // Rejected clients do not affect the others.
     assert_eq!(
-        evaluate(&runner, Some(authority.trust())).await.unwrap(),
+        evaluate(&runner, Some(trust(&authority))).await.unwrap(),
         LIST
     );
 }
@@ -113,12 +80,12 @@ async fn accepts_only_tls_with_a_certificate() {
 async fn accepts_only_clients_of_the_configured_authority() {
     let (authority, clients) = (Authority::new(), Authority::new());
     let runner = serve(&authority, Some(&clients)).await;
-    let known = authority.trust().identity(clients.client());
+    let known = trust(&authority).identity(client_of(&clients));
     assert_eq!(evaluate(&runner, Some(known)).await.unwrap(), LIST);
-    evaluate(&runner, Some(authority.trust()))
+    evaluate(&runner, Some(trust(&authority)))
         .await
         .unwrap_err();
-    let stranger = authority.trust().identity(Authority::new().client());
+    let stranger = trust(&authority).identity(client_of(&Authority::new()));
     evaluate(&runner, Some(stranger)).await.unwrap_err();
     evaluate(&runner, None).await.unwrap_err();
 }
@@ -154,7 +121,7 @@ async fn reloads_changed_certificates() {
         .flag(format!("--tls-key-file={}/data/tls.key", volume.display()))
         .start()
         .await;
-    let call = async |authority: &Authority| evaluate(&runner, Some(authority.trust())).await;
+    let call = async |authority: &Authority| evaluate(&runner, Some(trust(authority))).await;
     assert_eq!(call(&old).await.unwrap(), LIST);
 
     files("2", &new.server());

@@ -1,4 +1,6 @@
-use crate::support::{Package, krm};
+use runner_test_support::Package;
+
+use crate::support::krm;
 
 /// Returns a kubeconfig for an address where no server listens.
 fn nowhere() -> Package {

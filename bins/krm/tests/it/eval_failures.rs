@@ -1,15 +1,17 @@
 use std::{net::TcpListener, time::Duration};
 
-use crate::support::{DEPLOYMENT, Function, Package, Runner, krm};
 use rstest::rstest;
 use runner_core::{EvaluationError, Reason};
 use runner_proto::status::encode;
+use runner_test_support::{FakeRunner, Function, Package, free_address};
 use tonic::Status;
+
+use crate::support::{DEPLOYMENT, eval, eval_at, krm};
 
 #[test]
 fn a_failed_function_is_reported_with_its_facts() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::fails(|| {
+    let runner = FakeRunner::start(Function::fails(|| {
         let message = "failed to evaluate function \"example.com/fn:v1\" with structured results: \
                        [error] v1/Service/web: no namespace and stderr: ";
         encode(
@@ -18,7 +20,7 @@ fn a_failed_function_is_reported_with_its_facts() {
                 .with("evaluator", "exec"),
         )
     }));
-    let run = runner.eval(&["-i", package.arg()]);
+    let run = eval(&runner, &["-i", package.arg()]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr);
     assert_eq!(package.files()["web.yaml"], DEPLOYMENT);
@@ -27,36 +29,21 @@ fn a_failed_function_is_reported_with_its_facts() {
 #[test]
 fn an_unknown_function_comes_with_advice() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::fails(|| {
+    let runner = FakeRunner::start(Function::fails(|| {
         encode(&EvaluationError::not_found(
             "no runtime knows example.com/fn:v1",
         ))
     }));
-    let run = runner.eval(&[package.arg()]);
+    let run = eval(&runner, &[package.arg()]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr);
 }
 
 #[test]
 fn reports_the_address_of_an_unreachable_runner() {
-    // The listener is dropped at once, so no server listens at its address.
-    let address = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
+    let address = free_address();
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let run = krm(
-        &[
-            "eval",
-            "--image",
-            "x:v1",
-            "--address",
-            &address,
-            package.arg(),
-        ],
-        "",
-    );
+    let run = eval_at(address, &[package.arg()], "");
     assert_eq!(run.code, 3);
     assert!(run.stderr.starts_with(&format!(
         "error: cannot reach a function runner at {address}: "
@@ -67,8 +54,8 @@ fn reports_the_address_of_an_unreachable_runner() {
 #[test]
 fn a_function_that_hangs_is_left_at_the_deadline() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::Hangs);
-    let run = runner.eval(&["--timeout", "300ms", package.arg()]);
+    let runner = FakeRunner::start(Function::Hangs);
+    let run = eval(&runner, &["--timeout", "300ms", package.arg()]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr);
 }
@@ -76,8 +63,8 @@ fn a_function_that_hangs_is_left_at_the_deadline() {
 #[test]
 fn reports_a_lost_connection_as_unreachable() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::fails(|| Status::unavailable("connection closed")));
-    let run = runner.eval(&[package.arg()]);
+    let runner = FakeRunner::start(Function::fails(|| Status::unavailable("connection closed")));
+    let run = eval(&runner, &[package.arg()]);
     assert_eq!(run.code, 3);
     assert!(
         run.stderr.contains("was lost: connection closed"),
@@ -89,7 +76,7 @@ fn reports_a_lost_connection_as_unreachable() {
 #[test]
 fn reports_a_server_that_does_not_use_grpc() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let address = listener.local_addr().unwrap();
     let server = std::thread::spawn(move || {
         use std::io::{Read, Write};
         let (mut stream, _) = listener.accept().unwrap();
@@ -100,17 +87,7 @@ fn reports_a_server_that_does_not_use_grpc() {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     });
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let run = krm(
-        &[
-            "eval",
-            "--image",
-            "x:v1",
-            "--address",
-            &address,
-            package.arg(),
-        ],
-        "",
-    );
+    let run = eval_at(address, &[package.arg()], "");
     server.join().unwrap();
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stderr.contains("does not speak gRPC"), "{}", run.stderr);
@@ -119,8 +96,8 @@ fn reports_a_server_that_does_not_use_grpc() {
 #[test]
 fn does_not_send_a_package_over_the_limit() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::identity());
-    let run = runner.eval(&["--max-message-size", "100", package.arg()]);
+    let runner = FakeRunner::start(Function::identity());
+    let run = eval(&runner, &["--max-message-size", "100", package.arg()]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("too large to send"), "{}", run.stderr);
     assert!(
@@ -133,10 +110,10 @@ fn does_not_send_a_package_over_the_limit() {
 #[test]
 fn rejects_an_answer_over_the_limit() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::edits(|list| {
+    let runner = FakeRunner::start(Function::edits(|list| {
         format!("{list}# {}\n", "x".repeat(100_000))
     }));
-    let run = runner.eval(&["--max-message-size", "50000", package.arg()]);
+    let run = eval(&runner, &["--max-message-size", "50000", package.arg()]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("over the limit"), "{}", run.stderr);
     assert!(run.stderr.contains("--max-message-size"), "{}", run.stderr);
@@ -145,8 +122,8 @@ fn rejects_an_answer_over_the_limit() {
 #[test]
 fn rejects_an_answer_that_is_not_a_list() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::edits(|_| "Hello!\n".to_owned()));
-    let run = runner.eval(&["-i", package.arg()]);
+    let runner = FakeRunner::start(Function::edits(|_| "Hello!\n".to_owned()));
+    let run = eval(&runner, &["-i", package.arg()]);
     assert_eq!(run.code, 1);
     assert!(
         run.stderr.contains("answer is not a ResourceList"),

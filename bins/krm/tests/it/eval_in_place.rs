@@ -1,5 +1,7 @@
-use crate::support::{DEPLOYMENT, Function, Package, Runner, SERVICES};
+use runner_test_support::{FakeRunner, Function, Package};
 use std::os::unix::fs::symlink;
+
+use crate::support::{DEPLOYMENT, SERVICES, eval};
 
 #[test]
 fn keeps_every_byte_for_the_identity_function() {
@@ -18,8 +20,8 @@ fn keeps_every_byte_for_the_identity_function() {
         ("README.md", "# shop\n"),
     ]);
     let before = package.files();
-    let runner = Runner::start(Function::identity());
-    let run = runner.eval(&["-i", package.arg()]);
+    let runner = FakeRunner::start(Function::identity());
+    let run = eval(&runner, &["-i", package.arg()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("6 unchanged"), "{}", run.stdout);
     assert_eq!(package.files(), before);
@@ -28,10 +30,10 @@ fn keeps_every_byte_for_the_identity_function() {
 #[test]
 fn changes_only_the_changed_line() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT), ("svc/all.yaml", SERVICES)]);
-    let runner = Runner::start(Function::edits(|list| {
+    let runner = FakeRunner::start(Function::edits(|list| {
         list.replace("replicas: 3", "replicas: 5")
     }));
-    let run = runner.eval(&["-i", package.arg()]);
+    let run = eval(&runner, &["-i", package.arg()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("1 file written"), "{}", run.stdout);
     let files = package.files();
@@ -56,8 +58,8 @@ fn keeps_comments_that_the_function_drops() {
             .replace("'nginx:1.27'", "nginx:1.28")
     };
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::edits(strip));
-    let run = runner.eval(&["-i", package.arg()]);
+    let runner = FakeRunner::start(Function::edits(strip));
+    let run = eval(&runner, &["-i", package.arg()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let expected = DEPLOYMENT
         .replace("{app: web}", "{app: web, tier: front}")
@@ -68,11 +70,11 @@ fn keeps_comments_that_the_function_drops() {
 #[test]
 fn removes_dropped_resources_and_empty_files() {
     let package = Package::new(&[("svc.yaml", SERVICES), ("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::edits(|list| {
+    let runner = FakeRunner::start(Function::edits(|list| {
         let second = list.find("# The second.").unwrap();
         list[..second].to_owned()
     }));
-    let run = runner.eval(&["-i", package.arg()]);
+    let run = eval(&runner, &["-i", package.arg()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("2 removed"), "{}", run.stdout);
     let files = package.files();
@@ -83,14 +85,14 @@ fn removes_dropped_resources_and_empty_files() {
 #[test]
 fn writes_added_resources_to_their_own_files() {
     let package = Package::new(&[("svc.yaml", SERVICES)]);
-    let runner = Runner::start(Function::edits(|list| {
+    let runner = FakeRunner::start(Function::edits(|list| {
         format!(
             "{list}- apiVersion: v1\n  kind: ConfigMap # new\n  metadata:\n    name: made\n\
              - {{apiVersion: v1, kind: Secret, metadata: {{name: placed, annotations: {{\
              internal.config.kubernetes.io/path: deep/er/s.yaml}}}}}}\n"
         )
     }));
-    let run = runner.eval(&["-i", package.arg()]);
+    let run = eval(&runner, &["-i", package.arg()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let files = package.files();
     assert_eq!(
@@ -125,8 +127,8 @@ fn writes_nothing_outside_the_package() {
             list.replace("/path: svc.yaml\n", &format!("/path: {path}\n"))
                 .replace("name: one", "name: changed")
         };
-        let runner = Runner::start(Function::edits(function));
-        let run = runner.eval(&["-i", package.arg()]);
+        let runner = FakeRunner::start(Function::edits(function));
+        let run = eval(&runner, &["-i", package.arg()]);
         assert_eq!(run.code, 1, "{path}: {}", run.stdout);
         assert!(run.stderr.contains("error: "), "{path}: {}", run.stderr);
         assert_eq!(package.files(), before, "{path}");
@@ -138,11 +140,11 @@ fn writes_nothing_outside_the_package() {
 fn does_not_overwrite_a_file_changed_meanwhile() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let file = package.path().join("web.yaml");
-    let runner = Runner::start(Function::edits(move |list| {
+    let runner = FakeRunner::start(Function::edits(move |list| {
         std::fs::write(&file, "somebody: else\n").unwrap();
         list.replace("replicas: 3", "replicas: 5")
     }));
-    let run = runner.eval(&["-i", package.arg()]);
+    let run = eval(&runner, &["-i", package.arg()]);
     assert_eq!(run.code, 1);
     assert!(
         run.stderr.contains("changed while the function ran"),

@@ -1,4 +1,6 @@
-use crate::support::{DEPLOYMENT, Function, Package, Runner, krm};
+use runner_test_support::{FakeRunner, Function, Package};
+
+use crate::support::{DEPLOYMENT, eval, eval_with_input, krm};
 
 const LIST: &str = "\
 apiVersion: config.kubernetes.io/v1
@@ -11,8 +13,8 @@ items:
 
 #[test]
 fn passes_a_list_through_unchanged() {
-    let runner = Runner::start(Function::edits(|list| list.replace("a: yes", "a: no")));
-    let run = runner.eval_with_input(&["-"], LIST);
+    let runner = FakeRunner::start(Function::edits(|list| list.replace("a: yes", "a: no")));
+    let run = eval_with_input(&runner, &["-"], LIST);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert_eq!(run.stdout, LIST.replace("a: yes", "a: no"));
     assert_eq!(runner.list(), LIST);
@@ -20,8 +22,8 @@ fn passes_a_list_through_unchanged() {
 
 #[test]
 fn adds_the_configuration_to_a_list() {
-    let runner = Runner::start(Function::identity());
-    let run = runner.eval_with_input(&["-", "a=b"], LIST);
+    let runner = FakeRunner::start(Function::identity());
+    let run = eval_with_input(&runner, &["-", "a=b"], LIST);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.starts_with(LIST), "{}", run.stdout);
     assert!(
@@ -33,10 +35,10 @@ fn adds_the_configuration_to_a_list() {
 
 #[test]
 fn writes_results_to_standard_error() {
-    let runner = Runner::start(Function::edits(|list| {
+    let runner = FakeRunner::start(Function::edits(|list| {
         format!("{list}results:\n- message: careful\n  severity: warning\n")
     }));
-    let run = runner.eval_with_input(&["-"], LIST);
+    let run = eval_with_input(&runner, &["-"], LIST);
     assert_eq!(run.code, 0);
     assert!(run.stdout.starts_with(LIST));
     assert!(run.stderr.contains("careful"), "{}", run.stderr);
@@ -45,8 +47,8 @@ fn writes_results_to_standard_error() {
 #[test]
 fn writes_a_package_as_a_list() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::identity());
-    let run = runner.eval(&["--output", "-", package.arg()]);
+    let runner = FakeRunner::start(Function::identity());
+    let run = eval(&runner, &["--output", "-", package.arg()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.stdout, runner.list());
     assert!(run.stderr.contains("1 unchanged"), "{}", run.stderr);

@@ -1,6 +1,8 @@
-use crate::support::{DEPLOYMENT, Function, Package, Runner, SERVICES};
 use bytes::Bytes;
 use runner_proto::evaluator::EvaluateFunctionResponse;
+use runner_test_support::{FakeRunner, Function, Package};
+
+use crate::support::{DEPLOYMENT, SERVICES, eval};
 
 /// Removes the duration of the evaluation, which differs between runs.
 fn without_time(text: &str) -> String {
@@ -16,10 +18,10 @@ fn without_time(text: &str) -> String {
 #[test]
 fn a_change_is_shown_and_not_written() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT), ("svc/all.yaml", SERVICES)]);
-    let runner = Runner::start(Function::edits(|list| {
+    let runner = FakeRunner::start(Function::edits(|list| {
         list.replace("replicas: 3", "replicas: 5")
     }));
-    let run = runner.eval(&[package.arg()]);
+    let run = eval(&runner, &[package.arg()]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(without_time(&run.stdout));
     assert_eq!(package.files()["web.yaml"], DEPLOYMENT);
@@ -31,8 +33,11 @@ fn the_function_gets_the_text_as_it_was_written() {
         ("web.yaml", DEPLOYMENT),
         ("values.yaml", "not: a resource\n"),
     ]);
-    let runner = Runner::start(Function::identity());
-    let run = runner.eval(&["--tag", ">=1.0.0", package.arg(), "label=tier", "on=yes"]);
+    let runner = FakeRunner::start(Function::identity());
+    let run = eval(
+        &runner,
+        &["--tag", ">=1.0.0", package.arg(), "label=tier", "on=yes"],
+    );
     assert_eq!(run.code, 0, "{}", run.stderr);
     let request = runner.request();
     assert_eq!(
@@ -49,8 +54,11 @@ fn accepts_a_file_as_configuration() {
     let config = "---\n# about\napiVersion: example.com/v1\nkind: Config # kind\nspec: {a: yes}\n";
     let other = Package::new(&[("config.yaml", config)]);
     let path = other.path().join("config.yaml");
-    let runner = Runner::start(Function::identity());
-    let run = runner.eval(&["--fn-config", path.to_str().unwrap(), package.arg()]);
+    let runner = FakeRunner::start(Function::identity());
+    let run = eval(
+        &runner,
+        &["--fn-config", path.to_str().unwrap(), package.arg()],
+    );
     assert_eq!(run.code, 0, "{}", run.stderr);
     let expected = "functionConfig:\n  # about\n  apiVersion: example.com/v1\n  kind: Config # kind\n  spec: {a: yes}\n";
     let list = runner.list();
@@ -60,7 +68,7 @@ fn accepts_a_file_as_configuration() {
 #[test]
 fn results_and_log_are_shown_and_an_error_counts() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::Answers(Box::new(|list| {
+    let runner = FakeRunner::start(Function::Answers(Box::new(|list| {
         let results = "\
 results:
 - message: 3 replicas are many
@@ -75,7 +83,7 @@ results:
             log: Bytes::from_static(b"reading\n\x1b[31mdone\n"),
         })
     })));
-    let run = runner.eval(&["--in-place", package.arg()]);
+    let run = eval(&runner, &["--in-place", package.arg()]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(without_time(&run.stdout));
     insta::assert_snapshot!(run.stderr);
@@ -89,10 +97,10 @@ results:
 #[test]
 fn uses_no_colour_without_a_terminal() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
-    let runner = Runner::start(Function::edits(|list| {
+    let runner = FakeRunner::start(Function::edits(|list| {
         list.replace("nginx:1.27", "nginx:1.28")
     }));
-    let run = runner.eval(&[package.arg()]);
+    let run = eval(&runner, &[package.arg()]);
     assert!(run.stdout.contains("+          image: "), "{}", run.stdout);
     assert!(!run.stdout.contains('\u{1b}'));
 }

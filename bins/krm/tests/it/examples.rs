@@ -1,15 +1,12 @@
 //! Tests of the example package and of the example function that needs no build.
 
-use std::{
-    fs,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{fs, path::Path, process::Command};
 
-use crate::support::{Function, Package, Runner};
 use bytes::Bytes;
 use runner_proto::evaluator::EvaluateFunctionResponse;
+use runner_test_support::{FakeRunner, Function, Package, run};
+
+use crate::support::eval;
 
 fn examples() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"))
@@ -17,31 +14,22 @@ fn examples() -> &'static Path {
 
 /// Runs the script as a runner would, except that a failure is returned as a response.
 fn require_namespace(list: &str) -> EvaluateFunctionResponse {
-    let mut child = Command::new(examples().join("functions/require-namespace.sh"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let list = list.to_owned();
-    let feeder = std::thread::spawn(move || stdin.write_all(list.as_bytes()).unwrap());
-    let output = child.wait_with_output().unwrap();
-    feeder.join().unwrap();
-    let found = String::from_utf8_lossy(&output.stdout).contains("severity: error");
-    assert_eq!(output.status.code(), Some(i32::from(found)));
+    let mut script = Command::new(examples().join("functions/require-namespace.sh"));
+    let run = run(&mut script, list);
+    let found = run.stdout.contains("severity: error");
+    assert_eq!(run.code, i32::from(found));
     EvaluateFunctionResponse {
-        resource_list: Bytes::from(output.stdout),
-        log: Bytes::from(output.stderr),
+        resource_list: Bytes::from(run.stdout),
+        log: Bytes::from(run.stderr),
     }
 }
 
 #[test]
 fn finds_one_error_in_the_example_package() {
-    let runner = Runner::start(Function::Answers(Box::new(|list| {
+    let runner = FakeRunner::start(Function::Answers(Box::new(|list| {
         Ok(require_namespace(list))
     })));
-    let run = runner.eval(&[examples().join("package").to_str().unwrap()]);
+    let run = eval(&runner, &[examples().join("package").to_str().unwrap()]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(
         run.stdout.contains("ConfigMap/shop-pages"),
@@ -75,10 +63,10 @@ fn accepts_a_correct_package_and_warns_about_the_default_namespace() {
             "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n",
         ),
     ]);
-    let runner = Runner::start(Function::Answers(Box::new(|list| {
+    let runner = FakeRunner::start(Function::Answers(Box::new(|list| {
         Ok(require_namespace(list))
     })));
-    let run = runner.eval(&[package.arg()]);
+    let run = eval(&runner, &[package.arg()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(
         run.stdout.contains("5 unchanged; 2 warnings;"),

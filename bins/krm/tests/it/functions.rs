@@ -1,4 +1,6 @@
-use crate::support::{Package, krm};
+use runner_test_support::Package;
+
+use crate::support::krm;
 
 const CONFIG: &str = "functions:\n- function: set-namespace\n  images: [set-namespace:v0.4.1]\n";
 

@@ -3,19 +3,17 @@ use std::process::Command;
 use runner_core::ImageReference;
 use runner_image::Flavour;
 use runner_registry::{Keychain, Options, Registry};
-use runner_test_registry::{DockerRegistry, Protection, Reply, Server, USER, index, push};
+use runner_test_support::Package;
+use runner_test_support::registry::{
+    DockerRegistry, Protection, Reply, Server, USER, docker_config, index, push,
+};
 
-use crate::support::{Package, krm};
+use crate::support::krm;
 
 /// Returns a protected registry with one image, and the credentials for it.
 fn registry() -> (DockerRegistry, Package) {
     let server = DockerRegistry::start_with(Protection::Password, None);
-    let (user, password) = USER;
-    let config = format!(
-        r#"{{"auths": {{"{}": {{"username": "{user}", "password": "{password}"}}}}}}"#,
-        server.host()
-    );
-    let files = Package::new(&[("config.json", &config)]);
+    let files = Package::new(&[("config.json", &docker_config(&server.host(), USER))]);
     let keychain = Keychain::file(files.path().join("config.json"));
     let image: ImageReference = format!("{}/team/fn:v1.2.0", server.host()).parse().unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -3,27 +3,20 @@ use std::{
     net::SocketAddr,
     process::{Child, Command, Stdio},
     sync::mpsc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use runner_proto::runner_status::{
     ExecRuntime, GetStatusRequest, GetStatusResponse, Phase,
     runner_status_server::{RunnerStatus, RunnerStatusServer},
 };
+use runner_test_support::{BackgroundServer, FakeRunner, Function, LIMIT};
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::{net::TcpListener, runtime::Runtime};
+use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, transport::Server};
 
-use crate::support::{Function, Runner, krm};
-
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// A runner that serves only its status and stops when dropped.
-struct Reporting {
-    address: SocketAddr,
-    runtime: Option<Runtime>,
-}
+use crate::support::krm;
 
 struct Service;
 
@@ -33,38 +26,18 @@ struct Watching {
     lines: mpsc::Receiver<String>,
 }
 
-// === impl Reporting ===
-
-impl Reporting {
-    fn start() -> Self {
-        Self::start_at("127.0.0.1:0".parse().unwrap())
-    }
-
-    fn start_at(address: SocketAddr) -> Self {
-        let runtime = Runtime::new().unwrap();
-        let listener = runtime.block_on(TcpListener::bind(address)).unwrap();
-        let address = listener.local_addr().unwrap();
-        let service = RunnerStatusServer::new(Service);
-        let incoming = TcpListenerStream::new(listener);
-        runtime.spawn(
-            Server::builder()
-                .add_service(service)
-                .serve_with_incoming(incoming),
-        );
-        Self {
-            address,
-            runtime: Some(runtime),
-        }
-    }
+/// Starts a runner that serves only its status.
+fn reporting_runner() -> BackgroundServer {
+    BackgroundServer::start(serve_status)
 }
 
-impl Drop for Reporting {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(LIMIT);
-        }
-    }
+async fn serve_status(listener: TcpListener) {
+    let server = Server::builder().add_service(RunnerStatusServer::new(Service));
+    let incoming = TcpListenerStream::new(listener);
+    server.serve_with_incoming(incoming).await.unwrap();
 }
+
+// === impl Service ===
 
 #[tonic::async_trait]
 impl RunnerStatus for Service {
@@ -85,18 +58,22 @@ impl RunnerStatus for Service {
     }
 }
 
+/// Returns a `krm status --watch` that refreshes every 20 ms, with its output in a pipe.
+fn watch_command(address: SocketAddr) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_krm"));
+    command
+        .args(["status", "--watch", "--interval", "20ms", "--address"])
+        .arg(address.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    command
+}
+
 // === impl Watching ===
 
 impl Watching {
     fn start(address: SocketAddr, more: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_krm"))
-            .args(["status", "--watch", "--interval", "20ms", "--address"])
-            .arg(address.to_string())
-            .args(more)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = watch_command(address).args(more).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
@@ -108,12 +85,12 @@ impl Watching {
     }
 
     /// Returns the next line that contains a text.
-    fn says(&self, text: &str) -> String {
+    fn next_line_with(&self, text: &str) -> String {
         let limit = Instant::now() + LIMIT;
         loop {
             let left = limit.saturating_duration_since(Instant::now());
             let line = self.lines.recv_timeout(left);
-            let line = line.unwrap_or_else(|error| panic!("{text:?} was to come: {error}"));
+            let line = line.unwrap_or_else(|error| panic!("no line with {text:?}: {error}"));
             if line.contains(text) {
                 return line;
             }
@@ -122,8 +99,7 @@ impl Watching {
 
     /// Sends a signal and returns the exit code.
     fn end(mut self, signal: Signal) -> Option<i32> {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
         self.child.wait().unwrap().code()
     }
 }
@@ -137,8 +113,8 @@ impl Drop for Watching {
 
 #[test]
 fn shows_the_status_of_a_runner() {
-    let runner = Reporting::start();
-    let address = runner.address.to_string();
+    let runner = reporting_runner();
+    let address = runner.address().to_string();
     let run = krm(&["status", "--address", &address], "");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let first = format!("function-runner 9.9.9 at {address}: serving");
@@ -156,50 +132,46 @@ fn shows_the_status_of_a_runner() {
 
 #[test]
 fn continues_a_watch_after_a_runner_restart_until_ctrl_c() {
-    let runner = Reporting::start();
-    let address = runner.address;
+    let runner = reporting_runner();
+    let address = runner.address();
     let watching = Watching::start(address, &[]);
-    watching.says("function-runner 9.9.9");
+    watching.next_line_with("function-runner 9.9.9");
     drop(runner);
-    let trouble = watching.says("trying again");
+    let trouble = watching.next_line_with("trying again");
     assert!(trouble.contains(&address.to_string()), "{trouble}");
-    let _again = Reporting::start_at(address);
-    watching.says("function-runner 9.9.9");
+    let _restarted = BackgroundServer::start_at(address, serve_status);
+    watching.next_line_with("function-runner 9.9.9");
     assert_eq!(watching.end(Signal::INT), Some(0));
 }
 
 #[test]
 fn prints_one_json_document_per_line_in_a_watch() {
-    let runner = Reporting::start();
-    let watching = Watching::start(runner.address, &["-o", "json"]);
+    let runner = reporting_runner();
+    let watching = Watching::start(runner.address(), &["-o", "json"]);
     for _ in 0..3 {
-        let document: serde_json::Value = serde_json::from_str(&watching.says("")).unwrap();
+        let document: serde_json::Value =
+            serde_json::from_str(&watching.next_line_with("")).unwrap();
         assert_eq!(document["version"], "9.9.9");
     }
     drop(runner);
-    let trouble: serde_json::Value = serde_json::from_str(&watching.says("error")).unwrap();
+    let trouble: serde_json::Value =
+        serde_json::from_str(&watching.next_line_with("error")).unwrap();
     assert!(trouble["error"].is_string(), "{trouble}");
     assert_eq!(watching.end(Signal::TERM), Some(0));
 }
 
 #[test]
 fn ends_a_watch_when_its_output_is_closed() {
-    let runner = Reporting::start();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_krm"))
-        .args(["status", "--watch", "--interval", "20ms", "--address"])
-        .arg(runner.address.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let runner = reporting_runner();
+    let mut child = watch_command(runner.address()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
 fn distinguishes_an_older_runner_from_an_unreachable_one() {
-    let older = Runner::start(Function::identity());
-    let run = krm(&["status", "--address", &older.address.to_string()], "");
+    let older = FakeRunner::start(Function::identity());
+    let run = krm(&["status", "--address", &older.address().to_string()], "");
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(
         run.stderr.contains("has no status to tell") && run.stderr.contains("hint: upgrade"),

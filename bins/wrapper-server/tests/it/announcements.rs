@@ -1,7 +1,7 @@
 //! Tests of the announcement, with a runner simulated by the test.
 
 use std::{
-    net::{Ipv4Addr, TcpListener as StdListener},
+    net::Ipv4Addr,
     sync::{Arc, Mutex},
 };
 
@@ -12,11 +12,12 @@ use runner_proto::{
     },
     health::{HealthCheckRequest, health_check_response::ServingStatus},
 };
+use runner_test_support::{Client, LIST, eventually, free_address, list_of};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, transport::Server};
 
-use crate::support::{Client, LIST, Setup, eventually, list_of};
+use crate::support::Setup;
 
 /// A simulated runner that records each announcement and whether the wrapper serves by then.
 struct Home {
@@ -136,10 +137,8 @@ async fn retries_until_the_runner_is_reachable() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn gives_up_after_six_attempts_and_keeps_serving() {
-    let nobody = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = nobody.local_addr().unwrap().to_string();
-    drop(nobody);
-    let wrapper = calling(&address, "198.18.7.7").start().await;
+    let nobody = free_address().to_string();
+    let wrapper = calling(&nobody, "198.18.7.7").start().await;
     wrapper.logged("attempt=6").await;
     assert_eq!(list_of(wrapper.client().await.call("fn").await), LIST);
     let log = wrapper.log();

@@ -3,11 +3,12 @@
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
 use runner_core::Reason;
+use runner_test_support::{Client, Gate, LIST, Request, error_of, eventually, exists, list_of};
 use rustix::process::Signal;
 use tokio::task::JoinSet;
 use tonic::Code;
 
-use crate::support::{Client, Gate, LIST, Request, Setup, error_of, eventually, exists, list_of};
+use crate::support::Setup;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_size_and_flag_for_a_request_over_the_limit() {
@@ -74,7 +75,7 @@ async fn kills_the_function_at_the_deadline_and_reports_stderr() {
         .trim()
         .parse()
         .unwrap();
-    eventually("the function is gone", || (!exists(pid)).then_some(())).await;
+    eventually("the function is gone", || !exists(pid)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,10 +102,7 @@ async fn kills_the_function_of_a_canceled_call() {
     let call = tokio::spawn(async move { client.call("fn").await });
     let functions = gate.holds(1).await;
     call.abort();
-    eventually("the function is gone", || {
-        (!exists(functions[0])).then_some(())
-    })
-    .await;
+    eventually("the function is gone", || !exists(functions[0])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,9 +11,10 @@ use std::{
     time::Instant,
 };
 
+use runner_test_support::{LIST, ServerProcess, eventually, has_ended, list_of, resident_memory};
 use tokio::task::JoinSet;
 
-use crate::support::{LIST, Setup, Wrapper, eventually, list_of, wrapper_for_arm, wrapper_server};
+use crate::support::{Setup, wrapper_for_arm, wrapper_server};
 
 const EVALUATIONS: usize = 10_000;
 const CALLERS: usize = 64;
@@ -53,19 +54,9 @@ impl Elf {
     }
 }
 
-fn zombies(wrapper: &Wrapper) -> usize {
-    let is_zombie = |pid: &rustix::process::Pid| {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()));
-        stat.is_ok_and(|stat| {
-            stat.rsplit_once(") ")
-                .is_some_and(|rest| rest.1.starts_with('Z'))
-        })
-    };
-    wrapper
-        .children()
-        .iter()
-        .filter(|pid| is_zombie(pid))
-        .count()
+fn zombies(wrapper: &ServerProcess) -> usize {
+    let children = wrapper.children().into_iter();
+    children.filter(|pid| has_ended(*pid)).count()
 }
 
 #[test]
@@ -92,13 +83,13 @@ async fn leaves_nothing_behind_after_ten_thousand_evaluations() {
     let started = Instant::now();
     let wrapper = setup.start().await;
     println!("serving after {:?}", started.elapsed());
-    let idle = wrapper.resident();
+    let idle = resident_memory(wrapper.pid());
     println!("resident when idle: {} KiB", idle >> 10);
     assert!(idle <= 4_000_000, "{idle} bytes resident when idle");
 
     let client = wrapper.client().await;
     assert_eq!(list_of(client.call("cat").await), LIST);
-    let descriptors = wrapper.descriptors();
+    let descriptors = wrapper.held().descriptors;
     let left = Arc::new(AtomicUsize::new(EVALUATIONS));
     let started = Instant::now();
     let mut callers = JoinSet::new();
@@ -120,11 +111,11 @@ async fn leaves_nothing_behind_after_ten_thousand_evaluations() {
     }
     println!("{EVALUATIONS} evaluations: {:?}", started.elapsed());
 
-    let resident = wrapper.resident();
+    let resident = resident_memory(wrapper.pid());
     println!("resident afterwards: {} KiB", resident >> 10);
     assert!(resident <= 12_000_000, "{resident} bytes resident");
     eventually("no zombie, and no descriptor more than before", || {
-        (zombies(&wrapper) == 0 && wrapper.descriptors() <= descriptors).then_some(())
+        zombies(&wrapper) == 0 && wrapper.held().descriptors <= descriptors
     })
     .await;
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::support::{LIST, Setup, list_of, repository, set_label, set_namespace};
+use runner_test_support::{LIST, list_of};
+
+use crate::support::{Setup, repository, set_label, set_namespace};
 
 async fn evaluated(entrypoint: &[&Path]) -> (String, String) {
     let wrapper = Setup::new(entrypoint).start().await;

@@ -7,9 +7,10 @@ use std::{
     process::{Command, Output},
 };
 
+use runner_test_support::{LIST, eventually, list_of};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{LIST, Root, Setup, eventually, list_of, wrapper_server};
+use crate::support::{Root, Setup, wrapper_server};
 
 /// Returns a root with the files of the wrapper's image.
 fn image() -> Root {
@@ -51,6 +52,14 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
+/// The command with which pod templates copy the tools.
+const COPY: [&str; 4] = [
+    "/bin/cp",
+    "-a",
+    "/home/nonroot/wrapper-server/.",
+    "/wrapper-server-tools",
+];
+
 /// Evaluates a function with the tools of a directory and runs the probe.
 async fn serves(tools: &Path) {
     let program = tools.join("wrapper-server");
@@ -66,15 +75,9 @@ async fn serves(tools: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn copies_its_tools_repeatedly_as_pod_templates_do() {
     let root = image();
-    let copy = [
-        "/bin/cp",
-        "-a",
-        "/home/nonroot/wrapper-server/.",
-        "/wrapper-server-tools",
-    ];
     let tools = root.at("/wrapper-server-tools");
     for _ in 0..2 {
-        succeeds(&run(&root, &copy));
+        succeeds(&run(&root, &COPY));
         assert_eq!(names(&tools), ["grpc-health-probe", "wrapper-server"]);
     }
     let mode = fs::metadata(tools.join("wrapper-server"))
@@ -88,18 +91,12 @@ async fn copies_its_tools_repeatedly_as_pod_templates_do() {
 #[tokio::test(flavor = "multi_thread")]
 async fn replaces_a_running_program() {
     let root = image();
-    let copy = [
-        "/bin/cp",
-        "-a",
-        "/home/nonroot/wrapper-server/.",
-        "/wrapper-server-tools",
-    ];
-    succeeds(&run(&root, &copy));
+    succeeds(&run(&root, &COPY));
     let wrapper = Setup::script("cat")
         .program(root.at("/wrapper-server-tools/wrapper-server"))
         .start()
         .await;
-    succeeds(&run(&root, &copy));
+    succeeds(&run(&root, &COPY));
     assert_eq!(list_of(wrapper.client().await.call("fn").await), LIST);
     serves(&root.at("/wrapper-server-tools")).await;
 }
@@ -182,7 +179,7 @@ async fn exits_from_hold_on_a_signal() {
             let status = fs::read_to_string(format!("/proc/{}/status", holder.id())).unwrap();
             let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
             let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
-            (caught >> (signal.as_raw() - 1) & 1 == 1).then_some(())
+            caught >> (signal.as_raw() - 1) & 1 == 1
         })
         .await;
         kill_process(pid, signal).unwrap();

@@ -2,14 +2,15 @@
 
 use std::{error::Error, fs, net::TcpStream, process::Command};
 
+use runner_test_support::{
+    Gate, LIST, Request, ServerProcess, eventually, exists, list_of, log_of,
+};
 use rustix::process::Signal;
 use tonic::Code;
 
-use crate::support::{
-    Gate, LIST, Request, Root, Setup, Wrapper, eventually, exists, list_of, log_of,
-};
+use crate::support::{Root, Setup};
 
-async fn holding(gate: &Gate, drain: u32) -> Wrapper {
+async fn holding(gate: &Gate, drain: u32) -> ServerProcess {
     Setup::script(&gate.script())
         .pid_one()
         .flag("--max-parallel=4")
@@ -32,7 +33,7 @@ async fn reaps_processes_that_functions_leave_behind() {
         assert_eq!(list_of(client.call("fn").await), LIST);
     }
     eventually("no child is left, dead or alive", || {
-        wrapper.children().is_empty().then_some(())
+        wrapper.children().is_empty()
     })
     .await;
     assert_eq!(list_of(client.call("fn").await), LIST);
@@ -84,7 +85,7 @@ async fn stops_everything_immediately_after_a_second_signal() {
         assert!(running.await.unwrap().is_err());
         eventually("no function is left", || {
             let mut pids = functions.iter().map(|pid| pid.as_raw_pid().unsigned_abs());
-            (!pids.any(exists)).then_some(())
+            !pids.any(exists)
         })
         .await;
     }

@@ -6,11 +6,12 @@ use std::{
 };
 
 use runner_service::{Health, Lifecycle};
+use runner_test_support::{ServerProcess, free_address};
 use tokio::{net::TcpListener, task::spawn_blocking};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
 
-use crate::support::{Root, Setup, Wrapper};
+use crate::support::{Root, Setup};
 
 /// Runs the probe with these flags; returns its exit code and output.
 async fn probe(flags: &[&str]) -> (i32, String) {
@@ -28,7 +29,7 @@ async fn probe(flags: &[&str]) -> (i32, String) {
     )
 }
 
-async fn serving() -> (Wrapper, String) {
+async fn serving() -> (ServerProcess, String) {
     let wrapper = Setup::script("cat").start().await;
     let address = format!("localhost:{}", wrapper.address.port());
     (wrapper, address)
@@ -80,9 +81,7 @@ async fn exits_with_1_for_invalid_arguments() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exits_with_2_if_the_server_is_unreachable() {
-    let free = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = free.local_addr().unwrap().to_string();
-    drop(free);
+    let address = free_address().to_string();
     let (code, said) = probe(&["-addr", &address]).await;
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("failed to connect service"), "{said}");

@@ -1,9 +1,10 @@
 //! Tests of the results and error messages of functions, in the wording that authors expect.
 
 use runner_core::Reason;
+use runner_test_support::{LIST, Request, ServerProcess, error_of, list_of, log_of};
 use tonic::Code;
 
-use crate::support::{LIST, Request, Setup, Wrapper, error_of, list_of, log_of};
+use crate::support::Setup;
 
 const RESULTS: &str = "results:
 - message: too few
@@ -16,7 +17,7 @@ const RESULTS: &str = "results:
 ";
 
 /// Starts a wrapper whose function prints its input, then `text`, and ends with the command `end`.
-async fn printing(text: &str, end: &str) -> Wrapper {
+async fn printing(text: &str, end: &str) -> ServerProcess {
     let script = format!("cat\nprintf '%s' '{text}'\necho oh >&2\n{end}");
     Setup::script(&script).start().await
 }

@@ -8,18 +8,26 @@ use std::{
     time::Instant,
 };
 
-use crate::support::{LIMIT, Root, Setup, wrapper_server};
+use runner_test_support::{LIMIT, free_address};
+
+use crate::support::{Root, Setup, wrapper_server};
 
 #[test]
 fn names_a_missing_entrypoint() {
     let file = Setup::new(&["/no/such/function"]).refuses();
     assert_eq!(file.code, Some(127));
-    assert!(file.line().contains("/no/such/function does not exist"));
+    assert!(
+        file.message("wrapper-server")
+            .contains("/no/such/function does not exist")
+    );
     let path = Setup::new(&["no-such-function"])
         .env("PATH", "/nowhere:/bin")
         .refuses();
     assert_eq!(path.code, Some(127));
-    assert!(path.line().contains("no directory of PATH (/nowhere:/bin)"));
+    assert!(
+        path.message("wrapper-server")
+            .contains("no directory of PATH (/nowhere:/bin)")
+    );
 }
 
 #[test]
@@ -30,8 +38,13 @@ fn rejects_an_entrypoint_that_is_not_a_program() {
     for (entrypoint, why) in [(file.as_path(), "mode"), (directory.path(), "directory")] {
         let ended = Setup::new(&[entrypoint]).refuses();
         assert_eq!(ended.code, Some(126));
-        assert!(ended.line().contains("is not executable"), "{ended:?}");
-        assert!(ended.line().contains(why), "{ended:?}");
+        assert!(
+            ended
+                .message("wrapper-server")
+                .contains("is not executable"),
+            "{ended:?}"
+        );
+        assert!(ended.message("wrapper-server").contains(why), "{ended:?}");
     }
 }
 
@@ -46,7 +59,12 @@ fn rejects_an_entrypoint_of_another_user() {
         .program(root.at("/wrapper-server"))
         .refuses();
     assert_eq!(ended.code, Some(126));
-    assert!(ended.line().contains("is not executable"), "{ended:?}");
+    assert!(
+        ended
+            .message("wrapper-server")
+            .contains("is not executable"),
+        "{ended:?}"
+    );
 }
 
 #[test]
@@ -54,7 +72,12 @@ fn rejects_an_empty_entrypoint() {
     for entrypoint in [&[][..], &[""]] {
         let ended = Setup::new(entrypoint).refuses();
         assert_eq!(ended.code, Some(2));
-        assert!(ended.line().contains("entrypoint is missing"), "{ended:?}");
+        assert!(
+            ended
+                .message("wrapper-server")
+                .contains("entrypoint is missing"),
+            "{ended:?}"
+        );
     }
 }
 
@@ -68,7 +91,7 @@ fn names_an_invalid_flag() {
     ] {
         let ended = Setup::script("cat").flag(flag).refuses();
         assert_eq!(ended.code, Some(2));
-        assert!(ended.line().contains(says), "{ended:?}");
+        assert!(ended.message("wrapper-server").contains(says), "{ended:?}");
     }
 }
 
@@ -84,8 +107,11 @@ fn names_a_port_that_is_in_use() {
             .refuses();
         assert_eq!(ended.code, Some(1));
         let says = format!("port {port}: ");
-        assert!(ended.line().contains("cannot listen on"), "{ended:?}");
-        assert!(ended.line().contains(&says), "{ended:?}");
+        assert!(
+            ended.message("wrapper-server").contains("cannot listen on"),
+            "{ended:?}"
+        );
+        assert!(ended.message("wrapper-server").contains(&says), "{ended:?}");
     }
 }
 
@@ -105,9 +131,7 @@ async fn warns_about_unsupported_telemetry() {
 
 #[test]
 fn never_listens_if_it_cannot_serve() {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    let address = free_address();
     let mut child = Command::new(wrapper_server())
         .args(["--port", &address.port().to_string(), "--", "/no/such"])
         .stderr(Stdio::null())

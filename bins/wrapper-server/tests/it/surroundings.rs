@@ -1,8 +1,9 @@
 //! Tests of root directories, users and limits that an image or pod may have.
 
+use runner_test_support::{LIST, Request, error_of, list_of, log_of};
 use tonic::Code;
 
-use crate::support::{LIST, PodLimit, Request, Root, Setup, error_of, list_of, log_of, set_label};
+use crate::support::{PodLimit, Root, Setup, set_label};
 
 const WRAPPER: &str = "/wrapper-server";
 

@@ -1,21 +1,22 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use runner_test_support::ApiRequests;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{Record, client, refusal};
+use crate::testing::{client, refuse};
 
 fn injector(
     policy: InjectionPolicy,
     answer: impl Fn(&str, &str) -> Option<(u16, Value)> + Send + Sync + 'static,
-) -> (Injector, Record) {
-    let (client, asked) = client(answer);
+) -> (Injector, ApiRequests) {
+    let (client, requests) = client(answer);
     let render = RenderOptions {
         wrapper_image: "example.com/wrapper:v1".to_owned(),
         ..RenderOptions::default()
     };
     let cluster = Cluster::new(client, "fns");
-    (Injector::new(policy, cluster, Arc::new(render)), asked)
+    (Injector::new(policy, cluster, Arc::new(render)), requests)
 }
 
 fn accepted(with_image: bool) -> Option<(u16, Value)> {
@@ -40,14 +41,14 @@ fn reason(injector: &Injector) -> InjectionReason {
 
 #[tokio::test]
 async fn takes_an_image_volume_where_the_api_server_accepts_one() {
-    let (injector, asked) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
+    let (injector, requests) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
     let templates = Templates::built_in();
     assert_eq!(injector.choose(&templates).await, Injection::Image);
     assert_eq!(injector.choose(&templates).await, Injection::Image);
     assert_eq!(reason(&injector), InjectionReason::Supported);
-    let asked = asked.all();
-    let [(method, path, _)] = &asked[..] else {
-        panic!("asked once: {asked:?}")
+    let requests = requests.all();
+    let [(method, path, _)] = &requests[..] else {
+        panic!("requests once: {requests:?}")
     };
     assert_eq!(method, "POST");
     assert!(path.contains("dryRun=All"), "{path}");
@@ -56,10 +57,10 @@ async fn takes_an_image_volume_where_the_api_server_accepts_one() {
 #[tokio::test]
 async fn takes_a_container_where_image_volumes_are_refused_or_dropped() {
     let templates = Templates::built_in();
-    let asked = AtomicUsize::new(0);
+    let requests = AtomicUsize::new(0);
     let (refusing, _) = injector(InjectionPolicy::Auto, move |_, _| {
-        match asked.fetch_add(1, Ordering::Relaxed) {
-            0 => refusal(422, "spec.volumes[0]: must specify a volume type"),
+        match requests.fetch_add(1, Ordering::Relaxed) {
+            0 => refuse(422, "spec.volumes[0]: must specify a volume type"),
             _ => accepted(false),
         }
     });
@@ -74,7 +75,7 @@ async fn takes_a_container_where_image_volumes_are_refused_or_dropped() {
 
 #[tokio::test]
 async fn reports_unknown_if_every_pod_is_refused() {
-    let (injector, _) = injector(InjectionPolicy::Auto, |_, _| refusal(403, "exceeded quota"));
+    let (injector, _) = injector(InjectionPolicy::Auto, |_, _| refuse(403, "exceeded quota"));
     let injection = injector.choose(&Templates::built_in()).await;
     assert_eq!(injection, Injection::Container);
     assert_eq!(reason(&injector), InjectionReason::Unknown);
@@ -82,13 +83,13 @@ async fn reports_unknown_if_every_pod_is_refused() {
 
 #[tokio::test]
 async fn uses_a_template_of_the_users_own_as_it_is_written() {
-    let (injector, asked) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
+    let (injector, requests) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
     let mut templates = Templates::built_in();
     let spec = templates.pod.spec.as_mut().unwrap();
     spec.priority_class_name = Some("low".to_owned());
     assert_eq!(injector.choose(&templates).await, Injection::Init);
     assert_eq!(reason(&injector), InjectionReason::Template);
-    assert!(asked.all().is_empty());
+    assert!(requests.all().is_empty());
     let cannot_create = failure("CreateContainerError", "mkdir");
     assert!(!injector.record_failure(Injection::Image, &cannot_create));
 }
@@ -127,9 +128,9 @@ async fn takes_the_next_injection_after_a_pod_that_its_node_did_not_start() {
 
 #[tokio::test]
 async fn repeats_dry_runs_when_the_api_server_refuses_a_pod() {
-    let asked = AtomicUsize::new(0);
+    let requests = AtomicUsize::new(0);
     let (injector, _) = injector(InjectionPolicy::Auto, move |_, _| {
-        accepted(asked.fetch_add(1, Ordering::Relaxed) == 0)
+        accepted(requests.fetch_add(1, Ordering::Relaxed) == 0)
     });
     let templates = Templates::built_in();
     assert_eq!(injector.choose(&templates).await, Injection::Image);
@@ -143,12 +144,12 @@ async fn repeats_dry_runs_when_the_api_server_refuses_a_pod() {
 
 #[tokio::test]
 async fn takes_an_init_container_where_a_policy_refuses_the_container_beside() {
-    let asked = AtomicUsize::new(0);
+    let requests = AtomicUsize::new(0);
     let (injector, _) = injector(InjectionPolicy::Auto, move |_, _| {
-        match asked.fetch_add(1, Ordering::Relaxed) {
+        match requests.fetch_add(1, Ordering::Relaxed) {
             // The policy is added after the first pod.
             0 | 1 => accepted(false),
-            2 | 3 => refusal(403, "containers need a readiness probe"),
+            2 | 3 => refuse(403, "containers need a readiness probe"),
             _ => accepted(false),
         }
     });
@@ -180,7 +181,7 @@ async fn counts_an_empty_image_volume_as_a_failure_of_the_injection() {
 #[tokio::test]
 async fn never_changes_the_injection_that_the_flag_names() {
     let policy = InjectionPolicy::Fixed(Injection::Image);
-    let (injector, asked) = injector(policy, |_, _| accepted(false));
+    let (injector, requests) = injector(policy, |_, _| accepted(false));
     let templates = Templates::built_in();
     assert_eq!(injector.choose(&templates).await, Injection::Image);
     assert_eq!(reason(&injector), InjectionReason::Flag);
@@ -189,5 +190,5 @@ async fn never_changes_the_injection_that_the_flag_names() {
         injector.alternative_to(Injection::Image, &templates).await,
         None
     );
-    assert!(asked.all().is_empty());
+    assert!(requests.all().is_empty());
 }

@@ -1,26 +1,27 @@
 use std::sync::Mutex;
 
+use runner_test_support::ApiRequests;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{Record, client, refusal};
+use crate::testing::{client, refuse};
 
 const LOGINS: &str = r#"{"auths":{}}"#;
 
 /// A [`PullSecret`] with its file, and the requests to its API server.
 struct Scene {
     keeper: PullSecret,
-    asked: Record,
+    requests: ApiRequests,
     directory: tempfile::TempDir,
 }
 
 fn scene(stored: Option<Value>, take: bool) -> Scene {
     let directory = tempfile::tempdir().unwrap();
     let stored = Mutex::new(stored);
-    let (client, asked) = client(move |method, _| match method {
+    let (client, requests) = client(move |method, _| match method {
         "GET" => match stored.lock().unwrap().clone() {
             Some(secret) => Some((200, secret)),
-            None => refusal(404, "secrets \"auth\" not found"),
+            None => refuse(404, "secrets \"auth\" not found"),
         },
         "DELETE" => {
             *stored.lock().unwrap() = None;
@@ -30,13 +31,13 @@ fn scene(stored: Option<Value>, take: bool) -> Scene {
             ))
         }
         _ if take => Some((200, secret(KIND, "whatever was sent"))),
-        _ => refusal(409, "already exists"),
+        _ => refuse(409, "already exists"),
     });
     let file = directory.path().join("config.json");
     fs::write(&file, LOGINS).unwrap();
     Scene {
         keeper: PullSecret::new(client, "fns", "auth", file),
-        asked,
+        requests,
         directory,
     }
 }
@@ -63,10 +64,10 @@ fn secret(kind: &str, content: &str) -> Value {
 async fn creates_a_missing_secret_with_the_files_content() {
     let mut scene = scene(None, true);
     scene.keeper.bring_in_step().await;
-    let asked = scene.asked.all();
-    assert_eq!(scene.asked.methods(), ["GET", "POST"]);
-    assert_eq!(asked[1].2["type"], KIND);
-    assert_eq!(asked[1].2["data"], secret(KIND, LOGINS)["data"]);
+    let requests = scene.requests.all();
+    assert_eq!(scene.requests.methods(), ["GET", "POST"]);
+    assert_eq!(requests[1].2["type"], KIND);
+    assert_eq!(requests[1].2["data"], secret(KIND, LOGINS)["data"]);
 }
 
 #[tokio::test]
@@ -74,7 +75,7 @@ async fn writes_nothing_if_the_secret_equals_the_file() {
     let mut scene = scene(Some(secret(KIND, LOGINS)), true);
     scene.keeper.bring_in_step().await;
     scene.keeper.bring_in_step().await;
-    assert_eq!(scene.asked.methods(), ["GET"]);
+    assert_eq!(scene.requests.methods(), ["GET"]);
 }
 
 #[tokio::test]
@@ -84,8 +85,8 @@ async fn replaces_the_observed_secret_when_the_file_changes() {
     let other = r#"{"auths":{"example.com":{}}}"#;
     fs::write(scene.directory.path().join("config.json"), other).unwrap();
     scene.keeper.bring_in_step().await;
-    assert_eq!(scene.asked.methods(), ["GET", "GET", "PUT"]);
-    let put = &scene.asked.all()[2].2;
+    assert_eq!(scene.requests.methods(), ["GET", "GET", "PUT"]);
+    let put = &scene.requests.all()[2].2;
     assert_eq!(put["data"], secret(KIND, other)["data"]);
     assert_eq!(put["metadata"]["resourceVersion"], "7");
 }
@@ -94,8 +95,8 @@ async fn replaces_the_observed_secret_when_the_file_changes() {
 async fn recreates_a_secret_of_another_type() {
     let mut scene = scene(Some(secret("Opaque", LOGINS)), true);
     scene.keeper.bring_in_step().await;
-    assert_eq!(scene.asked.methods(), ["GET", "DELETE", "POST"]);
-    assert_eq!(scene.asked.all()[1].2["preconditions"]["uid"], "u1");
+    assert_eq!(scene.requests.methods(), ["GET", "DELETE", "POST"]);
+    assert_eq!(scene.requests.all()[1].2["preconditions"]["uid"], "u1");
 }
 
 #[tokio::test]
@@ -103,7 +104,7 @@ async fn compares_again_after_another_replica_wrote_first() {
     let mut scene = scene(None, false);
     scene.keeper.bring_in_step().await;
     scene.keeper.bring_in_step().await;
-    assert_eq!(scene.asked.methods(), ["GET", "POST", "GET", "POST"]);
+    assert_eq!(scene.requests.methods(), ["GET", "POST", "GET", "POST"]);
     assert_eq!(scene.keeper.trouble, None);
 }
 
@@ -112,7 +113,7 @@ async fn writes_nothing_if_the_file_is_missing() {
     let mut scene = scene(None, true);
     fs::remove_file(scene.directory.path().join("config.json")).unwrap();
     scene.keeper.bring_in_step().await;
-    assert!(scene.asked.all().is_empty());
+    assert!(scene.requests.all().is_empty());
     assert!(
         scene
             .keeper

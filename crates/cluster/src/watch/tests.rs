@@ -1,11 +1,12 @@
 use std::time::Duration;
 
+use runner_test_support::ApiRequests;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     TemplateObjects,
-    testing::{Record, client, refusal},
+    testing::{client, refuse},
 };
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -32,8 +33,12 @@ fn list(items: &[Value]) -> Option<(u16, Value)> {
 }
 
 /// Watches a namespace with two pods and three services, one of each unrelated to functions.
-fn following() -> (mpsc::UnboundedReceiver<Observation>, Record, JoinSet<()>) {
-    let (client, asked) = client(|_, path| {
+fn following() -> (
+    mpsc::UnboundedReceiver<Observation>,
+    ApiRequests,
+    JoinSet<()>,
+) {
+    let (client, requests) = client(|_, path| {
         if path.contains("watch=true") {
             None
         } else if path.contains("/pods?") {
@@ -49,13 +54,13 @@ fn following() -> (mpsc::UnboundedReceiver<Observation>, Record, JoinSet<()>) {
                 service("fn-2", "None"),
             ])
         } else {
-            refusal(403, "forbidden")
+            refuse(403, "forbidden")
         }
     });
     let (sender, seen) = mpsc::unbounded_channel();
     let templates = TemplateSource::Objects(TemplateObjects::new(client.clone(), "fns"));
     let tasks = watch(&client, "fns", templates, sender);
-    (seen, asked, tasks)
+    (seen, requests, tasks)
 }
 
 async fn until(
@@ -108,9 +113,9 @@ async fn reports_no_address_for_a_headless_service() {
 
 #[tokio::test]
 async fn watches_only_pods_with_the_image_label() {
-    let (mut seen, asked, _tasks) = following();
+    let (mut seen, requests, _tasks) = following();
     until(&mut seen, |seen| matches!(seen, Observation::Services(_))).await;
-    let labelled = asked.all();
+    let labelled = requests.all();
     let labelled: Vec<_> = labelled
         .iter()
         .filter(|(_, path, _)| path.contains("/pods?"))

@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use runner_core::Reason;
 use runner_image::Flavour;
 use runner_registry::{Keychain, Options, Registry};
-use runner_test_registry::{
+use runner_test_support::registry::{
     DockerRegistry, Protection, Reply, Server, TokenServer, USER, index, push,
 };
 
@@ -123,13 +123,13 @@ async fn reuses_a_token_until_it_expires() {
     push(&with(keychain.clone()), &image, &index(Flavour::Oci)).await;
 
     let registry = with(keychain);
-    let before = tokens.asked();
+    let before = tokens.requests();
     registry.inspect(&image, None, None).await.unwrap();
     let other = name(&server.host(), "team/fn:v2");
     let error = registry.inspect(&other, None, None).await.unwrap_err();
     assert_eq!(error.reason(), Reason::FunctionNotFound, "{error}");
     assert_eq!(
-        tokens.asked() - before,
+        tokens.requests() - before,
         1,
         "manifest, config and the other tag share a token"
     );
@@ -156,7 +156,7 @@ async fn replaces_an_expired_token() {
             .unwrap_err();
         assert_eq!(error.reason(), Reason::FunctionNotFound, "{error}");
     }
-    assert_eq!(tokens.asked(), 2);
+    assert_eq!(tokens.requests(), 2);
 }
 
 #[tokio::test]
@@ -196,7 +196,7 @@ async fn requests_only_one_token_if_it_is_refused() {
         .await
         .unwrap_err();
     assert_eq!(error.reason(), Reason::RegistryAuth, "{error}");
-    assert_eq!((tokens.asked(), server.requests().len()), (1, 2));
+    assert_eq!((tokens.requests(), server.requests().len()), (1, 2));
 }
 
 #[tokio::test]

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use runner_core::Reason;
+use runner_core::{ImageReference, Reason};
 use runner_image::Flavour;
 use runner_registry::{Options, Registry, RegistryError};
-use runner_test_registry::{DockerRegistry, Reply, Server, image, push_image};
+use runner_test_support::registry::{DockerRegistry, Reply, Server, image, push_image};
 
 use super::{constraint, eventually, name, options, registry};
 
@@ -20,26 +20,27 @@ fn impatient() -> Registry {
     .unwrap()
 }
 
+/// Pushes an image whose entrypoint is this program.
+async fn push_entrypoint(registry: &Registry, name: &ImageReference, program: &str) {
+    let pushed = image("amd64", Flavour::Oci, &[program]);
+    push_image(registry, name, &pushed).await;
+}
+
 #[tokio::test]
 async fn detects_a_moved_tag() {
     let server = DockerRegistry::start();
     let (registry, tagged) = (impatient(), name(&server.host(), "fn:latest"));
-    push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/old"])).await;
+    push_entrypoint(&registry, &tagged, "/old").await;
     let ask = async || registry.inspect(&tagged, None, None).await.unwrap();
     assert_eq!(ask().await.entrypoint[0], "/old");
-    push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/new"])).await;
+    push_entrypoint(&registry, &tagged, "/new").await;
     eventually(ask, |found| found.entrypoint[0] == "/new").await;
 }
 
 #[tokio::test]
 async fn checks_an_unchanged_tag_by_headers_only() {
     let docker = DockerRegistry::start();
-    push_image(
-        &registry(),
-        &name(&docker.host(), "fn:v1"),
-        &image("amd64", Flavour::Oci, &["/function"]),
-    )
-    .await;
+    push_entrypoint(&registry(), &name(&docker.host(), "fn:v1"), "/function").await;
     let front = Server::in_front_of(&docker.host()).await;
     let (registry, tagged) = (impatient(), name(&front.host(), "fn:v1"));
     let ask = async || {
@@ -89,7 +90,7 @@ async fn selects_a_new_version() {
 async fn keeps_known_images_while_the_registry_is_down() {
     let mut server = DockerRegistry::start();
     let (registry, tagged) = (impatient(), name(&server.host(), "fn:v1"));
-    push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/old"])).await;
+    push_entrypoint(&registry, &tagged, "/old").await;
     registry.inspect(&tagged, None, None).await.unwrap();
 
     server.kill();
@@ -102,10 +103,10 @@ async fn keeps_known_images_while_the_registry_is_down() {
     assert!(error.to_string().contains("onnection refused"), "{error}");
 
     server.restart();
-    push_image(&registry, &unknown, &image("amd64", Flavour::Oci, &["/v2"])).await;
+    push_entrypoint(&registry, &unknown, "/v2").await;
     let ask = async || registry.inspect(&unknown, None, None).await;
     eventually(ask, Result::is_ok).await.unwrap();
-    push_image(&registry, &tagged, &image("amd64", Flavour::Oci, &["/new"])).await;
+    push_entrypoint(&registry, &tagged, "/new").await;
     let ask = async || registry.inspect(&tagged, None, None).await.unwrap();
     eventually(ask, |found| found.entrypoint[0] == "/new").await;
 }
@@ -113,12 +114,7 @@ async fn keeps_known_images_while_the_registry_is_down() {
 #[tokio::test]
 async fn drops_a_deleted_tag() {
     let docker = DockerRegistry::start();
-    push_image(
-        &registry(),
-        &name(&docker.host(), "fn:v1"),
-        &image("amd64", Flavour::Oci, &["/function"]),
-    )
-    .await;
+    push_entrypoint(&registry(), &name(&docker.host(), "fn:v1"), "/function").await;
     let there = docker.host().parse().unwrap();
     let front = Server::start(move |request| {
         if request.method == "HEAD" {
@@ -140,12 +136,7 @@ async fn drops_a_deleted_tag() {
 #[tokio::test]
 async fn continues_a_lookup_after_the_callers_deadline() {
     let docker = DockerRegistry::start();
-    push_image(
-        &registry(),
-        &name(&docker.host(), "fn:v1"),
-        &image("amd64", Flavour::Oci, &["/function"]),
-    )
-    .await;
+    push_entrypoint(&registry(), &name(&docker.host(), "fn:v1"), "/function").await;
     let front = Server::in_front_of(&docker.host()).await;
     let (registry, tagged) = (registry(), name(&front.host(), "fn:v1"));
     let error = registry

@@ -9,13 +9,11 @@ mod plain;
 mod tls;
 mod trouble;
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 use runner_core::{ImageReference, TagConstraint};
 use runner_registry::{Keychain, Options, Registry};
-
-/// Longer than any test takes, even on a busy machine.
-const LIMIT: Duration = Duration::from_secs(30);
+use runner_test_support::{eventually_async, registry};
 
 fn options() -> Options {
     Options {
@@ -38,28 +36,16 @@ fn constraint(text: &str) -> TagConstraint {
 }
 
 /// Writes a docker config with one user.
-fn docker_config(directory: &Path, host: &str, (user, password): (&str, &str)) -> Keychain {
+fn docker_config(directory: &Path, host: &str, user: (&str, &str)) -> Keychain {
     let file = directory.join("config.json");
-    let text =
-        format!(r#"{{"auths": {{"{host}": {{"username": "{user}", "password": "{password}"}}}}}}"#);
     // Renamed into place, as mounted secrets are.
-    fs::write(directory.join("new"), text).unwrap();
+    fs::write(directory.join("new"), registry::docker_config(host, user)).unwrap();
     fs::rename(directory.join("new"), &file).unwrap();
     Keychain::file(file)
 }
 
 /// Repeats a lookup until the result is as expected: background checks are not visible otherwise.
-async fn eventually<T>(mut ask: impl AsyncFnMut() -> T, expected: impl Fn(&T) -> bool) -> T {
-    let wait = async {
-        loop {
-            let answer = ask().await;
-            if expected(&answer) {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, wait)
-        .await
-        .expect("the answer never changed")
+async fn eventually<T>(mut look_up: impl AsyncFnMut() -> T, expected: impl Fn(&T) -> bool) -> T {
+    let look_up = async || Some(look_up().await).filter(&expected);
+    eventually_async("the expected result", look_up).await
 }

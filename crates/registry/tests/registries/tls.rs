@@ -5,16 +5,19 @@ use std::fs;
 use runner_core::Reason;
 use runner_image::Flavour;
 use runner_registry::{Options, Registry};
-use runner_test_registry::{Certificates, DockerRegistry, Protection, index, push};
+use runner_test_support::{
+    Authority,
+    registry::{DockerRegistry, Protection, index, push},
+};
 
 use super::{eventually, name, options, registry};
 
 #[tokio::test]
 async fn trusts_a_configured_private_ca() {
-    let certificates = Certificates::new();
-    let server = DockerRegistry::start_with(Protection::None, Some(&certificates));
+    let authority = Authority::new();
+    let server = DockerRegistry::start_with(Protection::None, Some(&authority));
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("ca.crt"), certificates.ca()).unwrap();
+    fs::write(directory.path().join("ca.crt"), authority.pem()).unwrap();
     let ca = Some(directory.path().to_owned());
     let registry = Registry::new(Options { ca, ..options() }).unwrap();
     let image = name(&server.host(), "fn:v1");
@@ -24,7 +27,7 @@ async fn trusts_a_configured_private_ca() {
 
 #[tokio::test]
 async fn rejects_an_unknown_ca_even_on_loopback() {
-    let server = DockerRegistry::start_with(Protection::None, Some(&Certificates::new()));
+    let server = DockerRegistry::start_with(Protection::None, Some(&Authority::new()));
     let error = registry()
         .inspect(&name(&server.host(), "fn:v1"), None, None)
         .await
@@ -50,8 +53,8 @@ async fn continues_without_an_unusable_ca() {
 
 #[tokio::test]
 async fn uses_a_ca_that_appears_later() {
-    let certificates = Certificates::new();
-    let server = DockerRegistry::start_with(Protection::None, Some(&certificates));
+    let authority = Authority::new();
+    let server = DockerRegistry::start_with(Protection::None, Some(&authority));
     let directory = tempfile::tempdir().unwrap();
     let ca = Some(directory.path().to_owned());
     let failure_ttl = std::time::Duration::ZERO;
@@ -63,7 +66,7 @@ async fn uses_a_ca_that_appears_later() {
     .unwrap();
     let image = name(&server.host(), "fn:v1");
     registry.inspect(&image, None, None).await.unwrap_err();
-    fs::write(directory.path().join("ca.crt"), certificates.ca()).unwrap();
+    fs::write(directory.path().join("ca.crt"), authority.pem()).unwrap();
     push(&registry, &image, &index(Flavour::Oci)).await;
     let ask = async || registry.inspect(&image, None, None).await;
     eventually(ask, Result::is_ok).await.unwrap();

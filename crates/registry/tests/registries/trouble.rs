@@ -8,9 +8,12 @@ use std::{
 use runner_core::{EvaluationError, Reason};
 use runner_image::Flavour;
 use runner_registry::{Options, Registry};
-use runner_test_registry::{DockerRegistry, Reply, Server, image, push_image};
+use runner_test_support::{
+    LIMIT,
+    registry::{DockerRegistry, Reply, Server, image, push_image},
+};
 
-use super::{LIMIT, docker_config, name, options, registry};
+use super::{docker_config, name, options, registry};
 
 /// Creates a client with a short request timeout, so that several attempts fit into a test.
 fn hurried() -> Registry {

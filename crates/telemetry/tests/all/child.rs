@@ -2,64 +2,38 @@
 
 use std::{
     future::Future,
-    io::Read,
     process::{Command, Stdio},
-    sync::mpsc,
-    thread,
-    time::Duration,
 };
 
 use runner_telemetry::{LogFormat, LogOptions};
+use runner_test_support::{Ended, without_telemetry};
 use serde_json::Value;
 
 pub const SCENARIO: &str = "TELEMETRY_SCENARIO";
 const LEVEL: &str = "TELEMETRY_LOG_LEVEL";
-const LIMIT: Duration = Duration::from_secs(60);
 
-/// The output of a process that has exited.
-pub struct Ended {
+/// The standard error of a process that has exited.
+pub struct Log {
     pub stderr: String,
 }
 
 /// Runs a scenario in a process with these variables and no other `OTEL_*` variables.
 ///
 /// The scenario itself checks all state inside its process, and must succeed.
-pub fn play(scenario: &str, log_level: u8, variables: &[(&str, &str)]) -> Ended {
+pub fn play(scenario: &str, log_level: u8, variables: &[(&str, &str)]) -> Log {
     let mut command = Command::new(std::env::current_exe().expect("the test's own path"));
     command.args(["--ignored", "--exact", "scenario", "--nocapture"]);
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("OTEL_") {
-            command.env_remove(name);
-        }
-    }
-    command
+    without_telemetry(&mut command)
         .envs(variables.iter().copied())
         .env(SCENARIO, scenario)
         .env(LEVEL, log_level.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the test binary starts");
-
-    let mut pipe = child.stderr.take().expect("stderr is piped");
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
-        let mut text = String::new();
-        let read = pipe.read_to_string(&mut text).map(|_| text);
-        let _ = send.send(read);
-    });
-    let Ok(stderr) = receive.recv_timeout(LIMIT) else {
-        let _ = child.kill();
-        let _ = child.wait();
-        panic!("scenario {scenario:?} did not end within {LIMIT:?}");
-    };
-    let status = child.wait().expect("the child was not waited for yet");
-    let stderr = stderr.expect("stderr is UTF-8");
-    assert!(
-        status.success(),
-        "scenario {scenario:?}: {status}\n{stderr}"
-    );
-    Ended { stderr }
+        .stdout(Stdio::null());
+    let ended = Ended::of(command);
+    let Ended { code, stderr } = &ended;
+    assert_eq!(*code, Some(0), "scenario {scenario:?}: {stderr}");
+    Log {
+        stderr: ended.stderr,
+    }
 }
 
 /// Returns the log options inside a scenario: the level its test chose, in JSON.
@@ -93,9 +67,9 @@ pub fn block_on_one_thread<F: Future<Output = ()>>(scenario: F) {
         .block_on(scenario);
 }
 
-// === impl Ended ===
+// === impl Log ===
 
-impl Ended {
+impl Log {
     /// Returns the lines of standard error, each of which must be a JSON object.
     pub fn lines(&self) -> Vec<Value> {
         self.stderr

@@ -1,8 +1,8 @@
 //! Tests of exports over HTTP, the default protocol.
 
-use std::net::{Ipv4Addr, TcpListener};
+use runner_test_support::{free_address, otlp::HttpCollector};
 
-use crate::{child::play, http_collector::HttpCollector, metrics};
+use crate::{child::play, metrics};
 
 #[test]
 fn sends_spans_and_metrics_to_their_paths() {
@@ -111,11 +111,8 @@ fn does_not_trace_the_http_client_at_log_level_5() {
 
 #[test]
 fn logs_why_the_collector_was_not_reached() {
-    // Bound and closed again, so that the port refuses connections.
-    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    // Connections to a free port are refused.
+    let address = free_address();
     let ended = play(
         "evaluate",
         2,

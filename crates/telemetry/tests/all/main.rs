@@ -4,9 +4,7 @@
 //! therefore runs its scenario in a process of its own, by starting this test binary again.
 
 mod child;
-mod collector;
 mod http;
-mod http_collector;
 mod logs;
 mod metrics;
 mod propagation;

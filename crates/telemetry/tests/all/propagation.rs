@@ -1,9 +1,8 @@
 //! Tests of trace propagation through the process.
 
-use std::net::{Ipv4Addr, TcpListener};
-
 use http::{HeaderMap, HeaderName, HeaderValue};
 use runner_telemetry::propagation;
+use runner_test_support::free_address;
 use serde_json::Value;
 
 use crate::child::{log_options, play};
@@ -65,15 +64,10 @@ fn forwarded(variables: &[(&str, &str)]) -> (Value, Value) {
     (ended.line("forwarded"), ended.line("without a caller"))
 }
 
-/// Returns the address of a collector; the scenario ends before anything is sent to it.
-fn nowhere() -> String {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port on loopback");
-    listener.local_addr().expect("a bound address").to_string()
-}
-
 #[test]
 fn continues_the_trace_from_its_own_span() {
-    let endpoint = nowhere();
+    // The scenario ends before anything is sent.
+    let endpoint = free_address().to_string();
     let (line, lonely) = forwarded(&[
         ("OTEL_TRACES_EXPORTER", "otlp"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),

@@ -2,67 +2,69 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, sync::Arc};
+use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use runner_test_support::{
+    Authority, Issued, Package,
+    otlp::{Collector, HttpCollector},
+};
 use rustls::{
     RootCertStore, ServerConfig, crypto::aws_lc_rs, pki_types::pem::PemObject,
     server::WebPkiClientVerifier,
 };
-use tempfile::TempDir;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 
-use crate::{
-    child::{Ended, play},
-    collector::Collector,
-    http_collector::HttpCollector,
-};
+use crate::child::{Log, play};
 
-/// A private certificate authority and the files with its certificates.
-struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
-    files: TempDir,
+/// A private authority, and files with its certificate and that of a client.
+struct Certificates {
+    authority: Authority,
+    files: Package,
 }
 
 #[test]
 fn trusts_a_private_authority_over_http() {
-    let authority = Authority::new();
-    let collector = HttpCollector::start_with_tls(authority.server(false));
-    evaluate(&collector.endpoint(), &authority, &[]);
+    let certificates = Certificates::new();
+    let collector = HttpCollector::start_with_tls(certificates.server(false));
+    evaluate(&collector.endpoint(), &certificates, &[]);
     assert_eq!(collector.exports()[0].spans().len(), 4);
 }
 
 #[test]
 fn trusts_a_private_authority_over_grpc() {
-    let authority = Authority::new();
-    let identity = Identity::from_pem(authority.read("own.pem"), authority.read("own.key"));
+    let certificates = Certificates::new();
+    let Issued { certificate, key } = certificates.authority.server();
+    let identity = Identity::from_pem(certificate, key);
     let collector = Collector::start_with(
         Server::builder()
             .tls_config(ServerTlsConfig::new().identity(identity))
             .unwrap(),
     );
     let grpc = ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
-    evaluate(&collector.endpoint(), &authority, &[grpc]);
+    evaluate(&collector.endpoint(), &certificates, &[grpc]);
     assert_eq!(collector.spans().len(), 4);
 }
 
 #[test]
 fn sends_a_client_certificate() {
-    let authority = Authority::new();
-    let collector = HttpCollector::start_with_tls(authority.server(true));
-    let (certificate, key) = (authority.file("own.pem"), authority.file("own.key"));
+    let certificates = Certificates::new();
+    let collector = HttpCollector::start_with_tls(certificates.server(true));
+    let (certificate, key) = (
+        certificates.file("client.pem"),
+        certificates.file("client.key"),
+    );
     let own = [
         ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", &*certificate),
         ("OTEL_EXPORTER_OTLP_CLIENT_KEY", &*key),
     ];
-    evaluate(&collector.endpoint(), &authority, &own);
+    evaluate(&collector.endpoint(), &certificates, &own);
     assert_eq!(collector.exports()[0].spans().len(), 4);
 }
 
 #[test]
 fn sends_nothing_to_an_untrusted_collector() {
-    let (authority, another) = (Authority::new(), Authority::new());
-    let collector = HttpCollector::start_with_tls(authority.server(false));
+    let (certificates, another) = (Certificates::new(), Certificates::new());
+    let collector = HttpCollector::start_with_tls(certificates.server(false));
     let ended = evaluate(&collector.endpoint(), &another, &[]);
     assert_eq!(collector.exports().len(), 0);
     let error = ended.line("the collector was not reached")["error"].to_string();
@@ -71,8 +73,11 @@ fn sends_nothing_to_an_untrusted_collector() {
 
 #[test]
 fn names_the_variable_of_an_unusable_file() {
-    let authority = Authority::new();
-    let (missing, key) = (authority.file("missing.pem"), authority.file("own.key"));
+    let certificates = Certificates::new();
+    let (missing, key) = (
+        certificates.file("missing.pem"),
+        certificates.file("client.key"),
+    );
     for protocol in ["grpc", "http/protobuf"] {
         for (variable, file, hint) in [
             ("OTEL_EXPORTER_OTLP_CERTIFICATE", &missing, "cannot read"),
@@ -105,8 +110,8 @@ fn names_the_variable_of_an_unusable_file() {
 }
 
 /// Sends spans to a collector, trusting only this authority.
-fn evaluate(endpoint: &str, authority: &Authority, more: &[(&str, &str)]) -> Ended {
-    let (endpoint, ca) = (with_tls(endpoint), authority.file("ca.pem"));
+fn evaluate(endpoint: &str, certificates: &Certificates, more: &[(&str, &str)]) -> Log {
+    let (endpoint, ca) = (with_tls(endpoint), certificates.file("ca.pem"));
     let mut variables = vec![
         ("OTEL_TRACES_EXPORTER", "otlp"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
@@ -121,54 +126,45 @@ fn with_tls(endpoint: &str) -> String {
     endpoint.replace("http://127.0.0.1", "https://localhost")
 }
 
-// === impl Authority ===
+// === impl Certificates ===
 
-impl Authority {
+impl Certificates {
     fn new() -> Self {
-        let mut parameters = CertificateParams::default();
-        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let issuer = CertifiedIssuer::self_signed(parameters, key).unwrap();
-        let own_key = KeyPair::generate().unwrap();
-        let own = CertificateParams::new(["localhost".to_owned()])
-            .unwrap()
-            .signed_by(&own_key, &issuer)
-            .unwrap();
-        let files = tempfile::tempdir().unwrap();
-        for (name, pem) in [
-            ("ca.pem", issuer.pem()),
-            ("own.pem", own.pem()),
-            ("own.key", own_key.serialize_pem()),
-        ] {
-            fs::write(files.path().join(name), pem).unwrap();
+        let authority = Authority::new();
+        let Issued { certificate, key } = authority.client();
+        let files = [
+            ("ca.pem", &*authority.pem()),
+            ("client.pem", &certificate),
+            ("client.key", &key),
+        ];
+        Self {
+            files: Package::new(&files),
+            authority,
         }
-        Self { issuer, files }
     }
 
     fn file(&self, name: &str) -> String {
-        self.files.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.file(name)).unwrap()
+        self.files.file(name)
     }
 
     /// Returns a TLS server configuration for `localhost`, optionally with client authentication.
-    fn server(&self, asks_who_calls: bool) -> ServerConfig {
+    fn server(&self, requires_client_certificate: bool) -> ServerConfig {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .unwrap();
-        let config = if asks_who_calls {
+        let config = if requires_client_certificate {
             let mut roots = RootCertStore::empty();
-            roots.add(self.issuer.der().clone()).unwrap();
+            let own = PemObject::from_pem_slice(self.authority.pem().as_bytes()).unwrap();
+            roots.add(own).unwrap();
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
             config.with_client_cert_verifier(verifier.build().unwrap())
         } else {
             config.with_no_client_auth()
         };
-        let certificate = PemObject::from_pem_file(self.file("own.pem")).unwrap();
-        let key = PemObject::from_pem_file(self.file("own.key")).unwrap();
+        let Issued { certificate, key } = self.authority.server();
+        let certificate = PemObject::from_pem_slice(certificate.as_bytes()).unwrap();
+        let key = PemObject::from_pem_slice(key.as_bytes()).unwrap();
         config.with_single_cert(vec![certificate], key).unwrap()
     }
 }

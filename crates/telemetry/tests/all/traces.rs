@@ -8,10 +8,13 @@ use std::{
 use http::{HeaderMap, HeaderValue};
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use runner_telemetry::propagation;
+use runner_test_support::{
+    free_address,
+    otlp::{Collector, attribute, hex},
+};
 
 use crate::{
-    child::{log_options, play},
-    collector::{Collector, attribute},
+    child::{Log, log_options, play},
     metrics,
 };
 
@@ -59,17 +62,25 @@ pub async fn flood() {
     assert!(spent < Duration::from_secs(5), "the end took {spent:?}");
 }
 
+/// Runs the scenario "evaluate" with spans exported to the collector over gRPC.
+fn export_spans(collector: &Collector, log_level: u8, more: &[(&str, &str)]) -> Log {
+    let endpoint = collector.endpoint();
+    let mut variables = vec![
+        ("OTEL_TRACES_EXPORTER", "otlp"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+    ];
+    variables.extend(more);
+    play("evaluate", log_level, &variables)
+}
+
 #[test]
 fn exports_the_spans_of_an_evaluation() {
     let collector = Collector::start();
-    let endpoint = collector.endpoint();
-    let ended = play(
-        "evaluate",
+    let ended = export_spans(
+        &collector,
         2,
         &[
-            ("OTEL_TRACES_EXPORTER", "otlp"),
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=blue%20sky"),
             ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
         ],
@@ -116,16 +127,7 @@ fn exports_the_spans_of_an_evaluation() {
 #[test]
 fn does_not_trace_the_exporter_at_log_level_5() {
     let collector = Collector::start();
-    let endpoint = collector.endpoint();
-    let ended = play(
-        "evaluate",
-        5,
-        &[
-            ("OTEL_TRACES_EXPORTER", "otlp"),
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
-        ],
-    );
+    let ended = export_spans(&collector, 5, &[]);
     let own_connection =
         |line: &serde_json::Value| line["target"].as_str().unwrap().starts_with("h2");
     assert!(
@@ -138,16 +140,7 @@ fn does_not_trace_the_exporter_at_log_level_5() {
 #[test]
 fn traces_do_not_depend_on_the_log_level() {
     let collector = Collector::start();
-    let endpoint = collector.endpoint();
-    let ended = play(
-        "evaluate",
-        0,
-        &[
-            ("OTEL_TRACES_EXPORTER", "otlp"),
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
-        ],
-    );
+    let ended = export_spans(&collector, 0, &[]);
     assert_eq!(ended.stderr, "");
     assert_eq!(collector.spans().len(), 4);
 }
@@ -155,17 +148,7 @@ fn traces_do_not_depend_on_the_log_level() {
 #[test]
 fn exports_only_sampled_spans() {
     let collector = Collector::start();
-    let endpoint = collector.endpoint();
-    play(
-        "evaluate",
-        2,
-        &[
-            ("OTEL_TRACES_EXPORTER", "otlp"),
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
-            ("OTEL_TRACES_SAMPLER", "always_off"),
-        ],
-    );
+    export_spans(&collector, 2, &[("OTEL_TRACES_SAMPLER", "always_off")]);
     assert_eq!(collector.spans().len(), 0);
 }
 
@@ -227,28 +210,15 @@ fn exports_metrics_at_shutdown() {
 #[test]
 fn sends_nothing_if_the_sdk_is_disabled() {
     let collector = Collector::start();
-    let endpoint = collector.endpoint();
-    let ended = play(
-        "evaluate",
-        2,
-        &[
-            ("OTEL_SDK_DISABLED", "true"),
-            ("OTEL_TRACES_EXPORTER", "otlp"),
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
-        ],
-    );
+    let ended = export_spans(&collector, 2, &[("OTEL_SDK_DISABLED", "true")]);
     assert_eq!(collector.spans().len(), 0);
     assert!(ended.line("the function runs").get("trace_id").is_none());
 }
 
 #[test]
 fn logs_a_few_lines_for_an_unreachable_collector() {
-    // Bound and closed again, so that the port refuses connections.
-    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    // Connections to a free port are refused.
+    let address = free_address();
     for protocol in ["grpc", "http/protobuf"] {
         without_a_collector(&address.to_string(), protocol);
     }
@@ -280,8 +250,4 @@ fn without_a_collector(endpoint: &str, protocol: &str) {
     let lines = ended.lines();
     assert!(!lines.is_empty(), "somebody should be told");
     assert!(lines.len() <= 8, "{}", ended.stderr);
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -7,7 +7,7 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout, Command},
 };
 
-use crate::wait::LIMIT;
+use crate::LIMIT;
 
 /// Running callers, which stop when this value is dropped.
 pub struct Callers {

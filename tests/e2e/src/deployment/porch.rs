@@ -27,8 +27,7 @@ use super::{
     registry::NamedRegistry,
 };
 use crate::{
-    Stage,
-    wait::{LIMIT, eventually},
+    Stage, {LIMIT, eventually},
 };
 
 /// Names of the runner's image in Porch's manifests and in the requirement.

@@ -14,7 +14,7 @@ use super::{
     kubectl::{command, kubectl},
     reachable_registry,
 };
-use crate::{Stage, wait::LIMIT};
+use crate::{LIMIT, Stage};
 
 /// The Service `registry` in the namespace `localhost`.
 const HOST: &str = "registry.localhost:5000";

@@ -22,8 +22,7 @@ use super::{
     registry::NamedRegistry,
 };
 use crate::{
-    Stage,
-    wait::{LIMIT, eventually},
+    Stage, {LIMIT, eventually},
 };
 
 const OVERLAY: &str = "deploy/overlays/dev";

@@ -8,6 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use runner_test_support::without_telemetry;
 use tempfile::TempDir;
 
 use super::Runner;
@@ -137,11 +138,7 @@ impl Setup {
 /// Telemetry is not exported, and backtraces are enabled so that a test notices them.
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_function-runner"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("OTEL_") {
-            command.env_remove(name);
-        }
-    }
+    without_telemetry(&mut command);
     // The binary must use no cluster except the one of the test.
     for name in [
         "KUBECONFIG",
@@ -153,9 +150,7 @@ pub fn command() -> Command {
     command
         .env("HOME", "/nonexistent")
         .env("RUST_BACKTRACE", "1")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .stdout(Stdio::null());
     command
 }
 

@@ -6,7 +6,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::{Ended, Wrapper, wrapper_server};
+use runner_test_support::{Ended, ServerProcess, without_telemetry};
+
+use super::wrapper_server;
 
 /// The settings for the start of a wrapper.
 pub struct Setup {
@@ -105,8 +107,12 @@ impl Setup {
         ])
     }
 
-    pub async fn start(self) -> Wrapper {
-        Wrapper::start(self.command(), self.namespaced).await
+    pub async fn start(self) -> ServerProcess {
+        if self.namespaced {
+            ServerProcess::start_in_namespace(self.command()).await
+        } else {
+            ServerProcess::start(self.command()).await
+        }
     }
 
     /// Runs a wrapper that cannot serve, until it exits.
@@ -125,25 +131,15 @@ impl Setup {
                 command.env_clear();
                 command.envs(variables.iter().cloned());
             }
-            None => quiet(&mut command),
+            None => {
+                without_telemetry(&mut command);
+            }
         }
         command.envs(self.added.iter().cloned());
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
+        command.stdout(Stdio::null());
         command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        command
-    }
-}
-
-/// Removes the telemetry variables of the test's own environment.
-fn quiet(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("OTEL_") {
-            command.env_remove(name);
-        }
     }
 }

@@ -3,19 +3,20 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use runner_test_support::ApiRequests;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
     template::default,
-    testing::{Record, client, refusal},
+    testing::{client, refuse},
 };
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 struct Following {
     seen: mpsc::UnboundedReceiver<Observation>,
-    asked: Record,
+    requests: ApiRequests,
     _task: tokio::task::JoinSet<()>,
 }
 
@@ -24,13 +25,13 @@ impl Following {
         answer: impl Fn(&str, &str) -> Option<(u16, Value)> + Send + Sync + 'static,
         source: impl FnOnce(Client) -> TemplateSource,
     ) -> Self {
-        let (client, asked) = client(answer);
+        let (client, requests) = client(answer);
         let (sender, seen) = mpsc::unbounded_channel();
         let mut task = tokio::task::JoinSet::new();
         task.spawn(source(client).follow(sender));
         Self {
             seen,
-            asked,
+            requests,
             _task: task,
         }
     }
@@ -90,9 +91,9 @@ fn service() -> Value {
 }
 
 /// Returns the names of the created objects, sorted.
-fn created(asked: &Record) -> Vec<String> {
-    let asked = asked.all();
-    let created = asked.iter().filter(|(method, _, _)| method == "POST");
+fn created(requests: &ApiRequests) -> Vec<String> {
+    let requests = requests.all();
+    let created = requests.iter().filter(|(method, _, _)| method == "POST");
     let mut names: Vec<_> = created
         .map(|(_, _, body)| body["metadata"]["name"].as_str().unwrap().to_owned())
         .collect();
@@ -119,7 +120,7 @@ async fn creates_missing_templates() {
     let templates = following.next().await.unwrap();
     assert_eq!(&*templates.version, "12");
     assert_eq!(
-        created(&following.asked),
+        created(&following.requests),
         ["base-pod-template", "base-service-template"]
     );
 }
@@ -130,7 +131,7 @@ async fn creates_missing_templates_once_the_api_server_answers() {
     let answers = store(|| false);
     let answer = move |method: &str, path: &str| {
         if refused.fetch_add(1, Ordering::Relaxed) < 12 {
-            refusal(503, "etcd is away")
+            refuse(503, "etcd is away")
         } else {
             answers(method, path)
         }
@@ -138,7 +139,7 @@ async fn creates_missing_templates_once_the_api_server_answers() {
     let mut following = Following::start(answer, objects);
     assert_eq!(&*following.next().await.unwrap().version, "12");
     assert_eq!(
-        created(&following.asked),
+        created(&following.requests),
         ["base-pod-template", "base-service-template"]
     );
 }
@@ -149,7 +150,7 @@ async fn retries_a_creation_that_the_api_server_could_not_do() {
     let answers = store(|| false);
     let answer = move |method: &str, path: &str| {
         if method == "POST" && refused.fetch_add(1, Ordering::Relaxed) < 6 {
-            refusal(503, "etcd is away")
+            refuse(503, "etcd is away")
         } else {
             answers(method, path)
         }
@@ -166,7 +167,7 @@ async fn waits_before_it_creates_a_missing_template() {
     following.next().await.unwrap();
     assert!(started.elapsed() >= wait);
     assert_eq!(
-        created(&following.asked),
+        created(&following.requests),
         ["base-service-template", "ours"],
         "the object has the configured name"
     );
@@ -180,14 +181,14 @@ async fn reports_a_missing_template_that_must_not_be_created() {
         error.starts_with("PodTemplate fns/ours cannot be used (it does not exist)"),
         "{error}"
     );
-    assert!(created(&following.asked).is_empty());
+    assert!(created(&following.requests).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn uses_templates_that_exist_without_creating_any() {
     let mut following = Following::start(store(|| true), missing(true, Duration::ZERO));
     assert_eq!(&*following.next().await.unwrap().version, "12");
-    assert!(created(&following.asked).is_empty());
+    assert!(created(&following.requests).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,19 +197,19 @@ async fn waits_for_a_kind_that_is_installed_later() {
     let answers = store(|| true);
     let answer = move |method: &str, path: &str| {
         if refused.fetch_add(1, Ordering::Relaxed) < 12 {
-            refusal(404, "the server could not find the requested resource")
+            refuse(404, "the server could not find the requested resource")
         } else {
             answers(method, path)
         }
     };
     let mut following = Following::start(answer, missing(true, Duration::from_secs(55)));
     assert_eq!(&*following.next().await.unwrap().version, "12");
-    assert!(created(&following.asked).is_empty());
+    assert!(created(&following.requests).is_empty());
 }
 
 #[tokio::test]
 async fn uses_built_in_templates_if_objects_may_not_be_listed() {
-    let forbidden = |_: &str, _: &str| refusal(403, "podtemplates is forbidden");
+    let forbidden = |_: &str, _: &str| refuse(403, "podtemplates is forbidden");
     let mut following = Following::start(forbidden, objects);
     let templates = following.next().await.unwrap();
     assert_eq!(*templates, Templates::built_in());
@@ -229,7 +230,7 @@ async fn reads_a_config_map_at_most_once_a_second() {
     });
     following.next().await.unwrap();
     tokio::time::sleep(Duration::from_millis(3500)).await;
-    assert_eq!(following.asked.all().len(), 4);
+    assert_eq!(following.requests.all().len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
@@ -245,8 +246,8 @@ async fn polls_the_config_map_and_reports_its_errors() {
     };
     let answers = Mutex::new(
         [
-            refusal(404, "configmaps \"fn-template\" not found"),
-            refusal(503, "try again"),
+            refuse(404, "configmaps \"fn-template\" not found"),
+            refuse(503, "try again"),
             map("3", good),
             map("3", good),
             map("4", bad),
@@ -270,10 +271,10 @@ async fn polls_the_config_map_and_reports_its_errors() {
     let wrong = following.next().await.unwrap_err().to_string();
     assert!(wrong.contains("\"function\""), "{wrong}");
     assert_eq!(&*following.next().await.unwrap().version, "5");
-    let asked = following.asked.all();
+    let requests = following.requests.all();
     assert!(
-        asked.iter().all(|(method, path, _)| method == "GET"
+        requests.iter().all(|(method, path, _)| method == "GET"
             && path == "/api/v1/namespaces/porch-system/configmaps/fn-template"),
-        "nothing but get is granted: {asked:?}"
+        "nothing but get is granted: {requests:?}"
     );
 }

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use validator::{admit, check_structure};
 
-#[path = "schema/validator.rs"]
 mod validator;
 
 #[derive(Deserialize)]
@@ -42,7 +41,7 @@ fn schemas() -> BTreeMap<String, Value> {
 #[test]
 fn accepts_and_refuses_the_same_objects_as_earlier_crds() {
     let schemas = schemas();
-    let cases: Vec<Case> = serde_saphyr::from_str(include_str!("schema/cases.yaml")).unwrap();
+    let cases: Vec<Case> = serde_saphyr::from_str(include_str!("cases.yaml")).unwrap();
     let mut wrong = Vec::new();
     for Case {
         title,
@@ -86,7 +85,7 @@ fn schemas_are_structural() {
 #[test]
 fn deserializes_every_accepted_object() {
     let schemas = schemas();
-    let cases: Vec<Case> = serde_saphyr::from_str(include_str!("schema/cases.yaml")).unwrap();
+    let cases: Vec<Case> = serde_saphyr::from_str(include_str!("cases.yaml")).unwrap();
     for Case {
         title,
         kind,

@@ -11,7 +11,8 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{Certificates, TokenServer, USER};
+use super::{TokenServer, USER};
+use crate::Authority;
 
 const PROGRAM: &str = "docker-registry";
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -46,9 +47,9 @@ impl DockerRegistry {
         Self::start_with(Protection::None, None)
     }
 
-    /// Starts a registry with the given authentication, and with TLS if there are certificates.
+    /// Starts a registry with the given authentication, and with TLS if there is an authority.
     #[must_use]
-    pub fn start_with(protection: Protection<'_>, tls: Option<&Certificates>) -> Self {
+    pub fn start_with(protection: Protection<'_>, tls: Option<&Authority>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut config = String::from("version: 0.1\nlog: {level: info}\n");
         let path = directory.path().display();
@@ -84,8 +85,14 @@ impl DockerRegistry {
             }
         }
         config.push_str("http:\n  addr: 127.0.0.1:PORT\n");
-        if let Some(certificates) = tls {
-            certificates.write(directory.path());
+        if let Some(authority) = tls {
+            let issued = authority.server();
+            for (name, pem) in [
+                ("server.crt", issued.certificate),
+                ("server.key", issued.key),
+            ] {
+                fs::write(directory.path().join(name), pem).expect("a writable directory");
+            }
             let _ = writeln!(
                 config,
                 "  tls: {{certificate: {path}/server.crt, key: {path}/server.key}}"

@@ -1,10 +1,5 @@
 //! Standby and admission, with real processes.
 
-#![allow(clippy::unwrap_used)]
-
-#[path = "support/mod.rs"]
-mod support;
-
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
@@ -15,9 +10,11 @@ use std::{
 use bytes::Bytes;
 use rstest::rstest;
 use runner_process::{Admission, Completed, Engine, EngineOptions, Program, RunError};
+use runner_test_support::{eventually, exists, has_ended};
 use rustix::process::Pid;
-use support::{eventually, in_seconds, options, over, sh};
 use tokio::task::JoinHandle;
+
+use crate::support::{held, in_seconds, options, over, sh};
 
 fn with_standby() -> EngineOptions {
     EngineOptions {
@@ -42,12 +39,6 @@ fn pids(mark: &str) -> Vec<Pid> {
         .collect()
 }
 
-fn is_zombie(pid: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
-    stat.rsplit_once(')')
-        .is_none_or(|(_, rest)| rest.starts_with(" Z"))
-}
-
 fn running(mark: &str) -> usize {
     pids(mark).len()
 }
@@ -57,15 +48,9 @@ fn starts_the_next_process_before_its_request() {
     over(&with_standby(), async |engine: Engine| {
         // Each process writes its pid after it has read its input.
         let program = sh("mark=standby-ready; cat >/dev/null; echo $$");
-        let first = engine
-            .run(&program, Bytes::new(), in_seconds(10))
-            .await
-            .unwrap();
+        let first = run(&engine, &program).await;
         eventually("one process waits", || running("standby-ready") == 1).await;
-        let second = engine
-            .run(&program, Bytes::new(), in_seconds(10))
-            .await
-            .unwrap();
+        let second = run(&engine, &program).await;
         assert_ne!(
             first.stdout, second.stdout,
             "one process serves one evaluation"
@@ -78,19 +63,13 @@ fn starts_the_next_process_before_its_request() {
 fn skips_a_standby_that_died() {
     over(&with_standby(), async |engine: Engine| {
         let program = sh("mark=standby-dies; cat >/dev/null; echo lived");
-        engine
-            .run(&program, Bytes::new(), in_seconds(10))
-            .await
-            .unwrap();
+        run(&engine, &program).await;
         eventually("one process waits", || running("standby-dies") == 1).await;
         for pid in pids("standby-dies") {
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-            eventually("it is dead", || is_zombie(pid)).await;
+            eventually("it is dead", || has_ended(pid)).await;
         }
-        let end = engine
-            .run(&program, Bytes::new(), in_seconds(10))
-            .await
-            .unwrap();
+        let end = run(&engine, &program).await;
         assert_eq!(&end.stdout[..], b"lived\n");
     });
 }
@@ -151,7 +130,7 @@ fn suspends_a_program_that_acts_before_its_input(#[case] then: &str, #[case] say
         run(&engine, &program).await;
         eventually("the early act is noticed", || suspended(&engine).is_some()).await;
         assert_eq!(suspended(&engine).as_deref(), Some(says));
-        eventually("the process is reaped", || support::children() == 0).await;
+        eventually("the process is reaped", || held().children == 0).await;
         for evaluation in 1..=3 {
             run(&engine, &program).await;
             assert_eq!(starts(directory.path()), 2 + evaluation);
@@ -183,11 +162,7 @@ async fn kill_standby(engine: &Engine, mark: &str) {
     for pid in &killed {
         rustix::process::kill_process(*pid, rustix::process::Signal::KILL).unwrap();
     }
-    let is_gone = |pid: &Pid| {
-        !Path::new("/proc")
-            .join(pid.as_raw_nonzero().to_string())
-            .exists()
-    };
+    let is_gone = |pid: &Pid| !exists(pid.as_raw_pid().unsigned_abs());
     eventually("it is reaped", || killed.iter().all(is_gone)).await;
 }
 
@@ -233,7 +208,7 @@ fn notices_at_once_that_a_standby_ended_whose_child_holds_its_pipes() {
         assert!(std::time::Instant::now() < limit, "noticed by the sweep");
         let says = "ended (exit status 3) before its input arrived";
         assert_eq!(suspended(&engine).as_deref(), Some(says));
-        eventually("the process is reaped", || support::children() == 0).await;
+        eventually("the process is reaped", || held().children == 0).await;
     });
 }
 
@@ -307,24 +282,10 @@ fn uses_a_replaced_binary_for_the_next_evaluation() {
         install("old");
         let program = Arc::new(Program::new(&path));
         let mark = path.display().to_string();
-        assert_eq!(
-            &engine
-                .run(&program, Bytes::new(), in_seconds(10))
-                .await
-                .unwrap()
-                .stdout[..],
-            b"old\n"
-        );
+        assert_eq!(&run(&engine, &program).await.stdout[..], b"old\n");
         eventually("one process waits", || running(&mark) == 1).await;
         install("new");
-        assert_eq!(
-            &engine
-                .run(&program, Bytes::new(), in_seconds(10))
-                .await
-                .unwrap()
-                .stdout[..],
-            b"new\n"
-        );
+        assert_eq!(&run(&engine, &program).await.stdout[..], b"new\n");
     });
 }
 

@@ -1,9 +1,6 @@
 //! An OTLP collector over gRPC that records all exports.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use opentelemetry_proto::tonic::{
     collector::{
@@ -16,27 +13,28 @@ use opentelemetry_proto::tonic::{
             trace_service_server::{TraceService, TraceServiceServer},
         },
     },
+    common::v1::{KeyValue, any_value::Value},
     metrics::v1::Metric,
     trace::v1::Span,
 };
-use tokio::{net::TcpListener, runtime::Runtime};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{
     Request, Response, Status, codec::CompressionEncoding, metadata::MetadataMap, transport::Server,
 };
 
+use crate::BackgroundServer;
+
 /// A running collector, stopped when dropped.
 pub struct Collector {
-    address: SocketAddr,
+    server: BackgroundServer,
     received: Received,
-    _runtime: Runtime,
 }
 
 #[derive(Clone, Default)]
-struct Received(Arc<Mutex<Everything>>);
+struct Received(Arc<Mutex<Exports>>);
 
 #[derive(Default)]
-struct Everything {
+struct Exports {
     traces: Vec<(MetadataMap, ExportTraceServiceRequest)>,
     metrics: Vec<(MetadataMap, ExportMetricsServiceRequest)>,
 }
@@ -44,70 +42,53 @@ struct Everything {
 // === impl Collector ===
 
 impl Collector {
+    /// Starts a collector without TLS.
+    #[must_use]
     pub fn start() -> Self {
         Self::start_with(Server::builder())
     }
 
+    /// Starts a collector on a configured server.
+    #[must_use]
     pub fn start_with(mut server: Server) -> Self {
-        let runtime = Runtime::new().expect("a runtime");
         let received = Received::default();
-        let listener = runtime
-            .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-            .expect("a free port on loopback");
-        let address = listener.local_addr().expect("a bound address");
+        let traces = TraceServiceServer::new(received.clone());
+        let metrics = MetricsServiceServer::new(received.clone());
         let server = server
-            .add_service(
-                TraceServiceServer::new(received.clone())
-                    .accept_compressed(CompressionEncoding::Gzip),
-            )
-            .add_service(
-                MetricsServiceServer::new(received.clone())
-                    .accept_compressed(CompressionEncoding::Gzip),
-            )
-            .serve_with_incoming(TcpListenerStream::new(listener));
-        runtime.spawn(server);
-        Self {
-            address,
-            received,
-            _runtime: runtime,
-        }
+            .add_service(traces.accept_compressed(CompressionEncoding::Gzip))
+            .add_service(metrics.accept_compressed(CompressionEncoding::Gzip));
+        let server = BackgroundServer::start(|listener| {
+            server.serve_with_incoming(TcpListenerStream::new(listener))
+        });
+        Self { server, received }
     }
 
+    /// Returns the URL of the collector.
+    #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.server.address())
     }
 
     /// Returns every span with its service name.
+    #[must_use]
     pub fn spans(&self) -> Vec<(String, Span)> {
-        let received = self.received.0.lock().expect("no holder panicked");
+        let received = self.received.lock();
+        let requests = received.traces.iter();
         let mut spans = Vec::new();
-        for of_resource in received
-            .traces
-            .iter()
-            .flat_map(|(_, request)| &request.resource_spans)
-        {
-            let service = attribute(
-                &of_resource
-                    .resource
-                    .as_ref()
-                    .expect("a resource")
-                    .attributes,
-                "service.name",
-            );
-            for span in of_resource
-                .scope_spans
-                .iter()
-                .flat_map(|scope| &scope.spans)
-            {
-                spans.push((service.clone(), span.clone()));
-            }
+        for of_resource in requests.flat_map(|(_, request)| &request.resource_spans) {
+            let resource = of_resource.resource.as_ref().expect("a resource");
+            let service = attribute(&resource.attributes, "service.name");
+            let scopes = of_resource.scope_spans.iter();
+            let of_scopes = scopes.flat_map(|scope| &scope.spans);
+            spans.extend(of_scopes.map(|span| (service.clone(), span.clone())));
         }
         spans
     }
 
     /// Returns every metric of the last export.
+    #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
-        let received = self.received.0.lock().expect("no holder panicked");
+        let received = self.received.lock();
         let (_, last) = received.metrics.last().expect("metrics were exported");
         last.resource_metrics
             .iter()
@@ -117,19 +98,15 @@ impl Collector {
     }
 
     /// Returns the headers of the first export of traces.
+    #[must_use]
     pub fn trace_headers(&self) -> MetadataMap {
-        self.received.0.lock().expect("no holder panicked").traces[0]
-            .0
-            .clone()
+        self.received.lock().traces[0].0.clone()
     }
 }
 
 /// Returns the value of a string attribute.
-pub fn attribute(
-    attributes: &[opentelemetry_proto::tonic::common::v1::KeyValue],
-    key: &str,
-) -> String {
-    use opentelemetry_proto::tonic::common::v1::any_value::Value;
+#[must_use]
+pub fn attribute(attributes: &[KeyValue], key: &str) -> String {
     let found = attributes.iter().find(|attribute| attribute.key == key);
     match found.and_then(|attribute| attribute.value.clone()?.value) {
         Some(Value::StringValue(text)) => text,
@@ -139,6 +116,12 @@ pub fn attribute(
 
 // === impl Received ===
 
+impl Received {
+    fn lock(&self) -> MutexGuard<'_, Exports> {
+        self.0.lock().unwrap()
+    }
+}
+
 #[tonic::async_trait]
 impl TraceService for Received {
     async fn export(
@@ -146,11 +129,7 @@ impl TraceService for Received {
         request: Request<ExportTraceServiceRequest>,
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
         let (headers, _, body) = request.into_parts();
-        self.0
-            .lock()
-            .expect("no holder panicked")
-            .traces
-            .push((headers, body));
+        self.lock().traces.push((headers, body));
         Ok(Response::new(Default::default()))
     }
 }
@@ -162,11 +141,7 @@ impl MetricsService for Received {
         request: Request<ExportMetricsServiceRequest>,
     ) -> Result<Response<ExportMetricsServiceResponse>, Status> {
         let (headers, _, body) = request.into_parts();
-        self.0
-            .lock()
-            .expect("no holder panicked")
-            .metrics
-            .push((headers, body));
+        self.lock().metrics.push((headers, body));
         Ok(Response::new(Default::default()))
     }
 }

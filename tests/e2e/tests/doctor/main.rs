@@ -1,6 +1,5 @@
 //! `krm doctor` on a real cluster: sound installations, and installations with one fault each.
 
-#[path = "doctor/installation.rs"]
 mod installation;
 
 use e2e::{Runner, deployment::Deployment as Shipped, on_cluster};

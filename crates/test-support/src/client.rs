@@ -20,8 +20,24 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use super::{LIMIT, LIST};
+use crate::LIMIT;
 
+/// A small ResourceList with a function configuration; items may be appended to it.
+pub const LIST: &str = "\
+apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+functionConfig:
+  apiVersion: v1
+  kind: ConfigMap
+  data: {label: tier, value: front, namespace: there}
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: settings # kept
+";
+
+/// The result of an evaluation.
 pub type Answer = Result<EvaluateFunctionResponse, Status>;
 
 /// A connection to the server, shared by its clones.
@@ -41,12 +57,15 @@ pub struct Request {
 // === impl Client ===
 
 impl Client {
+    /// Connects to a server without TLS.
     pub async fn to(address: SocketAddr) -> Self {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
         let channel = tokio::time::timeout(LIMIT, endpoint.connect()).await;
         Self::over(channel.unwrap().unwrap())
     }
 
+    /// Uses an existing connection.
+    #[must_use]
     pub fn over(channel: Channel) -> Self {
         Self { channel }
     }
@@ -56,6 +75,7 @@ impl Client {
         self.send(Request::of(name)).await
     }
 
+    /// Evaluates a function and waits for the response, at most [`LIMIT`].
     pub async fn send(&self, request: Request) -> Answer {
         let mut client = FunctionEvaluatorClient::new(self.channel.clone())
             .max_decoding_message_size(64 << 20)
@@ -73,14 +93,17 @@ impl Client {
             .map(tonic::Response::into_inner)
     }
 
+    /// Returns a client of the health service.
+    #[must_use]
     pub fn health(&self) -> HealthClient<Channel> {
         HealthClient::new(self.channel.clone())
     }
 
+    /// Returns the status of a runner.
     pub async fn status(&self) -> GetStatusResponse {
         let mut client = RunnerStatusClient::new(self.channel.clone());
-        let asked = client.get_status(GetStatusRequest {});
-        let answer = tokio::time::timeout(LIMIT, asked).await.unwrap();
+        let call = client.get_status(GetStatusRequest {});
+        let answer = tokio::time::timeout(LIMIT, call).await.unwrap();
         answer.unwrap().into_inner()
     }
 }
@@ -88,10 +111,13 @@ impl Client {
 // === impl Request ===
 
 impl Request {
+    /// Returns a request for `example.com/fn/NAME:v1` with [`LIST`].
+    #[must_use]
     pub fn of(name: &str) -> Self {
         Self::image(format!("example.com/fn/{name}:v1"))
     }
 
+    /// Returns a request for an image with [`LIST`].
     pub fn image(image: impl Into<String>) -> Self {
         let message = EvaluateFunctionRequest {
             resource_list: LIST.into(),
@@ -105,27 +131,37 @@ impl Request {
         }
     }
 
+    /// Sets the tag or version constraint.
+    #[must_use]
     pub fn tag(mut self, tag: &str) -> Self {
         tag.clone_into(&mut self.message.tag);
         self
     }
 
+    /// Sets the path of an executable.
+    #[must_use]
     pub fn exec_path(mut self, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref().to_str().unwrap();
         path.clone_into(&mut self.message.exec_path);
         self
     }
 
+    /// Replaces the ResourceList.
+    #[must_use]
     pub fn list(mut self, list: impl Into<bytes::Bytes>) -> Self {
         self.message.resource_list = list.into();
         self
     }
 
+    /// Sets the deadline, which the client sends as `grpc-timeout`.
+    #[must_use]
     pub fn within(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
+    /// Compresses the request.
+    #[must_use]
     pub fn gzip(mut self) -> Self {
         self.gzip = true;
         self
@@ -133,9 +169,19 @@ impl Request {
 }
 
 /// Returns the list of a successful response as text.
+#[must_use]
 pub fn list_of(answer: Answer) -> String {
-    let answer = answer.unwrap_or_else(|status| panic!("{status:?}"));
-    String::from_utf8(answer.resource_list.to_vec()).unwrap()
+    String::from_utf8(successful(answer).resource_list.to_vec()).unwrap()
+}
+
+/// Returns the log of a successful response as text.
+#[must_use]
+pub fn log_of(answer: Answer) -> String {
+    String::from_utf8(successful(answer).log.to_vec()).unwrap()
+}
+
+fn successful(answer: Answer) -> EvaluateFunctionResponse {
+    answer.unwrap_or_else(|status| panic!("{status:?}"))
 }
 
 /// Returns the error of a failed call.

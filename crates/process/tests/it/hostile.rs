@@ -1,16 +1,13 @@
 //! Functions that misbehave: each yields its result in bounded time, and leaves no process, zombie
 //! or descriptor behind.
 
-#![allow(clippy::unwrap_used)]
-
-#[path = "support/mod.rs"]
-mod support;
-
 use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use runner_process::{Engine, Exit, Program, RunError};
-use support::{in_seconds, options, over, sh};
+use runner_test_support::eventually;
+
+use crate::support::{in_seconds, options, over, sh};
 
 fn input(size: usize) -> Bytes {
     Bytes::from(vec![b'x'; size])
@@ -258,6 +255,6 @@ fn removes_the_directories_of_a_runner_that_was_killed() {
         .unwrap();
     std::fs::create_dir(abandoned.path().join("0")).unwrap();
     over(&options(), async |_engine: Engine| {
-        support::eventually("the root is removed", || !abandoned.path().exists()).await;
+        eventually("the root is removed", || !abandoned.path().exists()).await;
     });
 }

@@ -1,13 +1,10 @@
 //! A function that runs until the test releases it.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 use tempfile::TempDir;
 
-use super::eventually;
+use crate::eventually;
 
 /// A gate that blocks every process of its script until it is opened.
 pub struct Gate(TempDir);
@@ -15,11 +12,14 @@ pub struct Gate(TempDir);
 // === impl Gate ===
 
 impl Gate {
+    /// Returns a closed gate.
+    #[must_use]
     pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// Returns a script that records its process id, waits for the gate and prints its input.
+    /// Returns a shell script that records its process id, waits for the gate and prints its input.
+    #[must_use]
     pub fn script(&self) -> String {
         let directory = self.0.path().display();
         format!(
@@ -43,6 +43,7 @@ impl Gate {
         .await
     }
 
+    /// Lets every process of the script end, now and from now on.
     pub fn open(&self) {
         fs::write(self.path("open"), "").unwrap();
     }
@@ -52,7 +53,8 @@ impl Gate {
     }
 }
 
-/// Returns whether a process exists; zombies count.
-pub fn exists(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
+impl Default for Gate {
+    fn default() -> Self {
+        Self::new()
+    }
 }

@@ -1,25 +1,20 @@
 //! Support for the engine's tests: shell scripts as programs, and a check for leftovers.
 
 use std::{
-    fs,
     future::Future,
+    process,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use runner_process::{Engine, EngineOptions, Limits, Orphans, Program, become_subreaper};
+use runner_test_support::{Held, eventually};
 
 /// Lock of the running test.
 ///
 /// Descriptors and children are counted for the whole test process, so tests run one at a time,
 /// each on its own runtime, and open nothing without the lock.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-#[derive(Debug, PartialEq, Eq)]
-struct Held {
-    descriptors: usize,
-    children: usize,
-}
 
 pub fn options() -> EngineOptions {
     EngineOptions {
@@ -45,18 +40,6 @@ pub fn in_seconds(seconds: u64) -> Instant {
     Instant::now() + Duration::from_secs(seconds)
 }
 
-/// Waits for a condition, at most 10 s.
-pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let limit = in_seconds(10);
-    while !condition() {
-        assert!(
-            Instant::now() < limit,
-            "in ten seconds this did not come true: {what}"
-        );
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
 /// Runs a test with a new engine, and then checks that it left nothing behind.
 pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(Engine) -> F) {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,26 +51,13 @@ pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(E
     runtime.block_on(async {
         become_subreaper().unwrap();
         let _orphans = Orphans::watch();
-        let before = Held::now();
+        let before = held();
         test(Engine::new(options)).await;
-        eventually("no process or descriptor is left", || Held::now() == before).await;
+        eventually("no process or descriptor is left", || held() == before).await;
     });
 }
 
-/// Returns the number of child processes, including zombies.
-pub fn children() -> usize {
-    fs::read_dir("/proc/self/task")
-        .unwrap()
-        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
-        .map(|listed| listed.split_ascii_whitespace().count())
-        .sum()
-}
-
-impl Held {
-    fn now() -> Self {
-        Self {
-            descriptors: fs::read_dir("/proc/self/fd").unwrap().count(),
-            children: children(),
-        }
-    }
+/// Returns the resources that the test process holds now.
+pub fn held() -> Held {
+    Held::of(process::id())
 }

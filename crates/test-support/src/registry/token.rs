@@ -13,7 +13,7 @@ use base64::{
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use serde_json::json;
 
-use crate::{Reply, Request, Server, USER};
+use super::{Reply, Request, Server, USER};
 
 /// A token server that accepts only [`USER`], by password or by refresh token.
 pub struct TokenServer {
@@ -59,7 +59,7 @@ impl TokenServer {
 
     /// Returns the number of token requests received so far.
     #[must_use]
-    pub fn asked(&self) -> usize {
+    pub fn requests(&self) -> usize {
         self.server.requests().len()
     }
 

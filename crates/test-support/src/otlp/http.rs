@@ -3,7 +3,6 @@
 use std::{
     convert::Infallible,
     io::Read,
-    net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
 };
 
@@ -24,20 +23,23 @@ use opentelemetry_proto::tonic::{
 };
 use prost::Message;
 use rustls::ServerConfig;
-use tokio::{net::TcpListener, runtime::Runtime};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+
+use crate::BackgroundServer;
 
 /// A running collector, stopped when dropped.
 pub struct HttpCollector {
-    address: SocketAddr,
+    server: BackgroundServer,
     received: Received,
-    _runtime: Runtime,
 }
 
 /// A received export request.
 #[derive(Clone)]
 pub struct Export {
+    /// Path of the request.
     pub path: String,
+    /// Headers of the request.
     pub headers: HeaderMap,
     body: Bytes,
 }
@@ -48,37 +50,39 @@ struct Received(Arc<Mutex<Vec<Export>>>);
 // === impl HttpCollector ===
 
 impl HttpCollector {
+    /// Starts a collector without TLS.
+    #[must_use]
     pub fn start() -> Self {
         Self::start_with(None)
     }
 
+    /// Starts a collector with TLS.
+    #[must_use]
     pub fn start_with_tls(config: ServerConfig) -> Self {
         Self::start_with(Some(TlsAcceptor::from(Arc::new(config))))
     }
 
     fn start_with(tls: Option<TlsAcceptor>) -> Self {
-        let runtime = Runtime::new().expect("a runtime");
         let received = Received::default();
-        let listener = runtime
-            .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-            .expect("a free port on loopback");
-        let address = listener.local_addr().expect("a bound address");
-        runtime.spawn(accept(listener, tls, received.clone()));
-        Self {
-            address,
-            received,
-            _runtime: runtime,
-        }
+        let record = received.clone();
+        let server = BackgroundServer::start(|listener| accept(listener, tls, record));
+        Self { server, received }
     }
 
+    /// Returns the URL of the collector, with `http://` also if it has TLS.
+    #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.server.address())
     }
 
+    /// Returns all exports received so far.
+    #[must_use]
     pub fn exports(&self) -> Vec<Export> {
-        self.received.0.lock().expect("no holder panicked").clone()
+        self.received.0.lock().unwrap().clone()
     }
 
+    /// Returns the paths of all exports received so far.
+    #[must_use]
     pub fn paths(&self) -> Vec<String> {
         self.exports()
             .into_iter()
@@ -114,6 +118,8 @@ async fn serve(stream: impl rt::Read + rt::Write + Unpin, received: Received) {
 // === impl Export ===
 
 impl Export {
+    /// Returns the value of a header that must exist.
+    #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let value = self
             .headers
@@ -122,6 +128,8 @@ impl Export {
         value.to_str().expect("ASCII")
     }
 
+    /// Returns every span of the export.
+    #[must_use]
     pub fn spans(&self) -> Vec<Span> {
         let request = ExportTraceServiceRequest::decode(self.message()).expect("spans");
         let of_scopes = request.resource_spans.into_iter();
@@ -131,6 +139,8 @@ impl Export {
             .collect()
     }
 
+    /// Returns every metric of the export.
+    #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
         let request = ExportMetricsServiceRequest::decode(self.message()).expect("metrics");
         let of_scopes = request.resource_metrics.into_iter();
@@ -158,7 +168,7 @@ impl Received {
     async fn take(self, request: Request<Incoming>) -> Result<Response<Empty<Bytes>>, Infallible> {
         let (head, body) = request.into_parts();
         if let Ok(body) = body.collect().await {
-            self.0.lock().expect("no holder panicked").push(Export {
+            self.0.lock().unwrap().push(Export {
                 path: head.uri.to_string(),
                 headers: head.headers,
                 body: body.to_bytes(),

@@ -3,7 +3,6 @@
 //!
 //! The test bed's network does not enforce policies, so the tests evaluate them by the API's rules.
 
-#[path = "deployment_files/flows.rs"]
 mod flows;
 
 use std::{collections::BTreeMap, process::Command};
