@@ -39,17 +39,10 @@ impl Ended {
     pub fn of(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let mut pipe = child.stderr.take().unwrap();
-        let reader = thread::spawn(move || {
-            let mut text = String::new();
-            pipe.read_to_string(&mut text).map(|_| text)
-        });
+        let stderr = read(child.stderr.take());
         let status = end_within(&mut child, LIMIT);
-        if status.is_none() {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-        let stderr = reader.join().unwrap().unwrap();
+        kill(&mut child);
+        let stderr = stderr.join().unwrap();
         assert!(status.is_some(), "{command:?} did not end: {stderr}");
         Self {
             code: status.and_then(|status| status.code()),
@@ -75,7 +68,7 @@ impl Ended {
     }
 }
 
-/// Runs a command with an input until it exits.
+/// Runs a command with an input; it must exit by itself within [`LIMIT`].
 #[must_use]
 pub fn run(command: &mut Command, input: &str) -> Run {
     let mut child = command
@@ -87,14 +80,29 @@ pub fn run(command: &mut Command, input: &str) -> Run {
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
     let feeder = thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output().unwrap();
+    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
+    let status = end_within(&mut child, LIMIT);
+    kill(&mut child);
     // A command that does not read its input closes it, which is not a failure of the test.
     let _ = feeder.join().unwrap();
+    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    let code = status.and_then(|status| status.code());
     Run {
-        code: output.status.code().expect("the command ends by itself"),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        code: code.unwrap_or_else(|| panic!("{command:?} did not end by itself: {stderr}")),
+        stdout,
+        stderr,
     }
+}
+
+/// Waits until a process exits by itself.
+///
+/// # Panics
+///
+/// Panics if the process still runs after [`LIMIT`]; it is killed then.
+pub fn wait_for_end(child: &mut Child) -> ExitStatus {
+    let status = end_within(child, LIMIT);
+    kill(child);
+    status.unwrap_or_else(|| panic!("process {} did not end within {LIMIT:?}", child.id()))
 }
 
 /// Removes the `OTEL_*` variables of the test's own environment from a command.
@@ -116,4 +124,20 @@ pub(crate) fn end_within(child: &mut Child, limit: Duration) -> Option<ExitStatu
             ended => return ended.ok().flatten(),
         }
     }
+}
+
+/// Reads a pipe of a process to its end.
+fn read(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    let mut pipe = pipe.unwrap();
+    thread::spawn(move || {
+        let mut text = String::new();
+        pipe.read_to_string(&mut text).unwrap();
+        text
+    })
+}
+
+/// Kills and reaps a process, if it still runs.
+fn kill(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
 }

@@ -1,13 +1,13 @@
-//! Image registries: Debian's `docker-registry` as a process, and servers that misbehave.
+//! Image registries: Debian's `docker-registry` as a process, and a token server.
+//!
+//! Registries that misbehave are an [`http_server`](crate::http_server).
 
 mod docker;
 mod push;
-mod server;
 mod token;
 
 pub use docker::{DockerRegistry, Protection};
 pub use push::{image, index, push, push_image};
-pub use server::{Reply, Request, Server};
 pub use token::TokenServer;
 
 /// Name and password that protected registries and token servers accept.

@@ -1,13 +1,14 @@
 //! Tests of successful and failed starts: one sentence per failure, no backtrace, never code 0.
 
-use std::{
-    fs,
-    io::{BufRead, BufReader, Write},
-    net::TcpListener,
-};
+use std::{fs, net::TcpListener};
 
 use runner_core::Reason;
-use runner_test_support::{Ended, LIST, Request, error_of, list_of};
+use runner_test_support::{
+    Ended, LIST, Request, error_of,
+    http_server::{Reply, Server},
+    list_of,
+};
+use serde_json::json;
 use tonic::Code;
 
 use crate::support::{Runner, Setup};
@@ -234,40 +235,34 @@ async fn serves_executables_without_a_wrapper_image() {
 }
 
 /// Starts an API server that returns one object for every list and 404 for everything else.
-fn api_server() -> std::net::SocketAddr {
-    let object = r#"{"metadata": {"name": "cat", "namespace": "porch-fn-system", "generation": 1},
+async fn api_server() -> Server {
+    let object = json!({
+        "metadata": {"name": "cat", "namespace": "porch-fn-system", "generation": 1},
         "spec": {"image": "object", "prefixes": ["example.com/fn"],
-                 "binaryExecutor": {"path": "cat", "tags": ["~1"]}}}"#;
-    let list = format!(
-        r#"{{"apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "FunctionConfigList",
-            "metadata": {{"resourceVersion": "1"}}, "items": [{object}]}}"#
-    );
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut client in listener.incoming().flatten() {
-            let mut line = String::new();
-            let _ = BufReader::new(&client).read_line(&mut line);
-            let listed = line.contains("/functionconfigs?") && !line.contains("watch=true");
-            let (status, body) = if listed {
-                ("200 OK", &*list)
-            } else {
-                ("404 Not Found", "{}")
-            };
-            let _ = write!(
-                client,
-                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n\
-                 Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                body.len()
-            );
-        }
+                 "binaryExecutor": {"path": "cat", "tags": ["~1"]}},
     });
-    address
+    let list = json!({
+        "apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "FunctionConfigList",
+        "metadata": {"resourceVersion": "1"}, "items": [object],
+    });
+    Server::start(move |request| {
+        let is_list =
+            request.path.contains("/functionconfigs?") && !request.path.contains("watch=true");
+        let (status, body) = if is_list {
+            (200, list.to_string())
+        } else {
+            (404, "{}".to_owned())
+        };
+        Reply::new(status, body).with("Content-Type", "application/json")
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uses_executables_of_objects_without_the_pod_runtime() {
-    let setup = Setup::with("cat", "cat").cluster(api_server());
+    let api_server = api_server().await;
+    let address = api_server.host().parse().unwrap();
+    let setup = Setup::with("cat", "cat").cluster(address);
     let runner = setup.flag("--disable-runtimes=pod").start().await;
     let client = runner.client().await;
     let request = Request::image("example.com/fn/object:v1.2.3");

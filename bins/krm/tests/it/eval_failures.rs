@@ -9,7 +9,7 @@ use tonic::Status;
 use crate::support::{DEPLOYMENT, eval, eval_at, krm};
 
 #[test]
-fn a_failed_function_is_reported_with_its_facts() {
+fn reports_a_failed_function_with_its_facts() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = FakeRunner::start(Function::fails(|| {
         let message = "failed to evaluate function \"example.com/fn:v1\" with structured results: \
@@ -27,7 +27,7 @@ fn a_failed_function_is_reported_with_its_facts() {
 }
 
 #[test]
-fn an_unknown_function_comes_with_advice() {
+fn adds_a_hint_to_the_error_for_an_unknown_function() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = FakeRunner::start(Function::fails(|| {
         encode(&EvaluationError::not_found(
@@ -52,7 +52,7 @@ fn reports_the_address_of_an_unreachable_runner() {
 }
 
 #[test]
-fn a_function_that_hangs_is_left_at_the_deadline() {
+fn stops_waiting_for_a_function_at_the_deadline() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = FakeRunner::start(Function::Hangs);
     let run = eval(&runner, &["--timeout", "300ms", package.arg()]);

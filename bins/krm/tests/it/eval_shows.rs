@@ -16,7 +16,7 @@ fn without_time(text: &str) -> String {
 }
 
 #[test]
-fn a_change_is_shown_and_not_written() {
+fn shows_a_change_without_writing_it() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT), ("svc/all.yaml", SERVICES)]);
     let runner = FakeRunner::start(Function::edits(|list| {
         list.replace("replicas: 3", "replicas: 5")
@@ -28,7 +28,7 @@ fn a_change_is_shown_and_not_written() {
 }
 
 #[test]
-fn the_function_gets_the_text_as_it_was_written() {
+fn sends_resources_exactly_as_they_are_written() {
     let package = Package::new(&[
         ("web.yaml", DEPLOYMENT),
         ("values.yaml", "not: a resource\n"),
@@ -66,7 +66,7 @@ fn accepts_a_file_as_configuration() {
 }
 
 #[test]
-fn results_and_log_are_shown_and_an_error_counts() {
+fn shows_results_and_log_and_fails_for_a_result_of_severity_error() {
     let package = Package::new(&[("web.yaml", DEPLOYMENT)]);
     let runner = FakeRunner::start(Function::Answers(Box::new(|list| {
         let results = "\
@@ -106,7 +106,7 @@ fn uses_no_colour_without_a_terminal() {
 }
 
 #[test]
-fn help_says_how_to_use_it() {
+fn prints_usage_and_examples_with_help() {
     let run = crate::support::krm(&["eval", "--help"], "");
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stdout);

@@ -3,9 +3,10 @@ use std::process::Command;
 use runner_core::ImageReference;
 use runner_image::Flavour;
 use runner_registry::{Keychain, Options, Registry};
-use runner_test_support::Package;
-use runner_test_support::registry::{
-    DockerRegistry, Protection, Reply, Server, USER, docker_config, index, push,
+use runner_test_support::{
+    Package,
+    http_server::{Reply, Server},
+    registry::{DockerRegistry, Protection, USER, docker_config, index, push},
 };
 
 use crate::support::krm;

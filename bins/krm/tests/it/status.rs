@@ -10,7 +10,7 @@ use runner_proto::runner_status::{
     ExecRuntime, GetStatusRequest, GetStatusResponse, Phase,
     runner_status_server::{RunnerStatus, RunnerStatusServer},
 };
-use runner_test_support::{BackgroundServer, FakeRunner, Function, LIMIT};
+use runner_test_support::{BackgroundServer, FakeRunner, Function, LIMIT, wait_for_end};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
@@ -100,7 +100,7 @@ impl Watching {
     /// Sends a signal and returns the exit code.
     fn end(mut self, signal: Signal) -> Option<i32> {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
-        self.child.wait().unwrap().code()
+        wait_for_end(&mut self.child).code()
     }
 }
 
@@ -165,7 +165,7 @@ fn ends_a_watch_when_its_output_is_closed() {
     let runner = reporting_runner();
     let mut child = watch_command(runner.address()).spawn().unwrap();
     drop(child.stdout.take());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(wait_for_end(&mut child).code(), Some(0));
 }
 
 #[test]

@@ -8,25 +8,26 @@ use std::{
     time::Instant,
 };
 
-use runner_test_support::{LIMIT, free_address};
+use runner_test_support::{LIMIT, free_address, wait_for_end};
 
 use crate::support::{Root, Setup, wrapper_server};
 
+/// Returns the error message of a wrapper that exits with this code.
+fn error(setup: Setup, code: i32) -> String {
+    let ended = setup.refuses();
+    assert_eq!(ended.code, Some(code), "{ended:?}");
+    ended.message("wrapper-server").to_owned()
+}
+
 #[test]
 fn names_a_missing_entrypoint() {
-    let file = Setup::new(&["/no/such/function"]).refuses();
-    assert_eq!(file.code, Some(127));
+    let file = error(Setup::new(&["/no/such/function"]), 127);
+    assert!(file.contains("/no/such/function does not exist"), "{file}");
+    let setup = Setup::new(&["no-such-function"]).env("PATH", "/nowhere:/bin");
+    let name = error(setup, 127);
     assert!(
-        file.message("wrapper-server")
-            .contains("/no/such/function does not exist")
-    );
-    let path = Setup::new(&["no-such-function"])
-        .env("PATH", "/nowhere:/bin")
-        .refuses();
-    assert_eq!(path.code, Some(127));
-    assert!(
-        path.message("wrapper-server")
-            .contains("no directory of PATH (/nowhere:/bin)")
+        name.contains("no directory of PATH (/nowhere:/bin)"),
+        "{name}"
     );
 }
 
@@ -36,15 +37,9 @@ fn rejects_an_entrypoint_that_is_not_a_program() {
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
     for (entrypoint, why) in [(file.as_path(), "mode"), (directory.path(), "directory")] {
-        let ended = Setup::new(&[entrypoint]).refuses();
-        assert_eq!(ended.code, Some(126));
-        assert!(
-            ended
-                .message("wrapper-server")
-                .contains("is not executable"),
-            "{ended:?}"
-        );
-        assert!(ended.message("wrapper-server").contains(why), "{ended:?}");
+        let error = error(Setup::new(&[entrypoint]), 126);
+        assert!(error.contains("is not executable"), "{error}");
+        assert!(error.contains(why), "{error}");
     }
 }
 
@@ -54,30 +49,18 @@ fn rejects_an_entrypoint_of_another_user() {
     let function = root.at("/function");
     fs::write(&function, "#!/bin/sh\ncat\n").unwrap();
     fs::set_permissions(&function, fs::Permissions::from_mode(0o700)).unwrap();
-    let ended = Setup::new(&[&function])
+    let setup = Setup::new(&[&function])
         .nobody()
-        .program(root.at("/wrapper-server"))
-        .refuses();
-    assert_eq!(ended.code, Some(126));
-    assert!(
-        ended
-            .message("wrapper-server")
-            .contains("is not executable"),
-        "{ended:?}"
-    );
+        .program(root.at("/wrapper-server"));
+    let error = error(setup, 126);
+    assert!(error.contains("is not executable"), "{error}");
 }
 
 #[test]
 fn rejects_an_empty_entrypoint() {
     for entrypoint in [&[][..], &[""]] {
-        let ended = Setup::new(entrypoint).refuses();
-        assert_eq!(ended.code, Some(2));
-        assert!(
-            ended
-                .message("wrapper-server")
-                .contains("entrypoint is missing"),
-            "{ended:?}"
-        );
+        let error = error(Setup::new(entrypoint), 2);
+        assert!(error.contains("entrypoint is missing"), "{error}");
     }
 }
 
@@ -89,9 +72,8 @@ fn names_an_invalid_flag() {
         ("--standby=-1", "malformed value \"-1\" of flag --standby"),
         ("cat", "unexpected argument \"cat\""),
     ] {
-        let ended = Setup::script("cat").flag(flag).refuses();
-        assert_eq!(ended.code, Some(2));
-        assert!(ended.message("wrapper-server").contains(says), "{ended:?}");
+        let error = error(Setup::script("cat").flag(flag), 2);
+        assert!(error.contains(says), "{error}");
     }
 }
 
@@ -102,16 +84,9 @@ fn names_a_port_that_is_in_use() {
     for address in [everywhere, loopback] {
         let taken = TcpListener::bind(address).unwrap();
         let port = taken.local_addr().unwrap().port();
-        let ended = Setup::script("cat")
-            .flag(format!("--port={port}"))
-            .refuses();
-        assert_eq!(ended.code, Some(1));
-        let says = format!("port {port}: ");
-        assert!(
-            ended.message("wrapper-server").contains("cannot listen on"),
-            "{ended:?}"
-        );
-        assert!(ended.message("wrapper-server").contains(&says), "{ended:?}");
+        let error = error(Setup::script("cat").flag(format!("--port={port}")), 1);
+        assert!(error.contains("cannot listen on"), "{error}");
+        assert!(error.contains(&format!("port {port}: ")), "{error}");
     }
 }
 
@@ -141,7 +116,7 @@ fn never_listens_if_it_cannot_serve() {
     while child.try_wait().unwrap().is_none() && Instant::now() < limit {
         assert!(std::net::TcpStream::connect(address).is_err());
     }
-    assert_eq!(child.wait().unwrap().code(), Some(127));
+    assert_eq!(wait_for_end(&mut child).code(), Some(127));
 }
 
 #[test]

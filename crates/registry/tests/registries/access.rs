@@ -5,8 +5,9 @@ use std::{fs, time::Duration};
 use runner_core::Reason;
 use runner_image::Flavour;
 use runner_registry::{Keychain, Options, Registry};
-use runner_test_support::registry::{
-    DockerRegistry, Protection, Reply, Server, TokenServer, USER, index, push,
+use runner_test_support::{
+    http_server::{Reply, Server},
+    registry::{DockerRegistry, Protection, TokenServer, USER, index, push},
 };
 
 use super::{docker_config, eventually, name, options, registry};

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use runner_core::{ImageReference, Reason};
 use runner_image::Flavour;
 use runner_registry::{Options, Registry, RegistryError};
-use runner_test_support::registry::{DockerRegistry, Reply, Server, image, push_image};
+use runner_test_support::{
+    http_server::{Reply, Server},
+    registry::{DockerRegistry, image, push_image},
+};
 
 use super::{constraint, eventually, name, options, registry};
 

@@ -2,7 +2,10 @@
 
 use runner_image::Flavour;
 use runner_registry::{Options, Registry};
-use runner_test_support::registry::{DockerRegistry, Reply, Server, image, push_image};
+use runner_test_support::{
+    http_server::{Reply, Server},
+    registry::{DockerRegistry, image, push_image},
+};
 
 use super::{constraint, name, options, registry};
 

@@ -6,8 +6,9 @@ use rstest::rstest;
 use runner_core::{EvaluationError, Reason};
 use runner_image::{Config, Flavour, Image, Platform};
 use runner_registry::{Options, Registry};
-use runner_test_support::registry::{
-    DockerRegistry, Reply, Server, image, index, push, push_image,
+use runner_test_support::{
+    http_server::{Reply, Server},
+    registry::{DockerRegistry, image, index, push, push_image},
 };
 use tokio::sync::Barrier;
 

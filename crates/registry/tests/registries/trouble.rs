@@ -10,7 +10,8 @@ use runner_image::Flavour;
 use runner_registry::{Options, Registry};
 use runner_test_support::{
     LIMIT,
-    registry::{DockerRegistry, Reply, Server, image, push_image},
+    http_server::{Reply, Server},
+    registry::{DockerRegistry, image, push_image},
 };
 
 use super::{docker_config, name, options, registry};

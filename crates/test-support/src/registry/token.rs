@@ -13,7 +13,8 @@ use base64::{
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use serde_json::json;
 
-use super::{Reply, Request, Server, USER};
+use super::USER;
+use crate::http_server::{Reply, Request, Server};
 
 /// A token server that accepts only [`USER`], by password or by refresh token.
 pub struct TokenServer {
