@@ -29,13 +29,13 @@ impl Cli {
     ///
     /// # Errors
     /// Returns the failure to report, with its exit code.
-    pub fn run(self) -> Result<(), Failure> {
+    pub async fn run(self) -> Result<(), Failure> {
         match self.command {
-            Command::Doctor(doctor) => doctor.run(),
-            Command::Eval(eval) => eval.run(),
-            Command::Functions(functions) => functions.run(),
-            Command::Image(image) => image.run(),
-            Command::Status(status) => status.run(),
+            Command::Doctor(doctor) => doctor.run().await,
+            Command::Eval(eval) => eval.run().await,
+            Command::Functions(functions) => functions.run().await,
+            Command::Image(image) => image.run().await,
+            Command::Status(status) => status.run().await,
         }
     }
 }

@@ -7,11 +7,9 @@ use std::{path::PathBuf, time::Instant};
 
 use bytes::Bytes;
 use clap::Args;
+use runner_client::EvaluateFunctionRequest;
 
-use crate::{
-    connection::{Call, Connection},
-    failure::Failure,
-};
+use crate::{connection::Connection, failure::Failure};
 
 /// Run a function over a package and show what it changes
 ///
@@ -94,14 +92,16 @@ impl Eval {
     ///
     /// # Errors
     /// Returns a failure if any step fails or the function reports an error.
-    pub fn run(&self) -> Result<(), Failure> {
+    pub async fn run(&self) -> Result<(), Failure> {
         let input = input::Input::read(self)?;
         let started = Instant::now();
-        let answer = self.connection.evaluate(Call {
-            image: &self.image,
-            tag: &self.tag,
+        let request = EvaluateFunctionRequest {
+            image: self.image.clone(),
+            tag: self.tag.clone(),
             resource_list: Bytes::from(input.list()?),
-        })?;
+            ..EvaluateFunctionRequest::default()
+        };
+        let answer = self.connection.evaluate(request).await?;
         output::Output {
             eval: self,
             input: &input,

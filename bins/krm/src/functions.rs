@@ -11,7 +11,7 @@ use runner_config::{
 };
 use runner_core::defaults;
 
-use crate::{connection::runtime, failure::Failure};
+use crate::failure::Failure;
 
 /// List the functions that are configured, how they run and who says so
 ///
@@ -86,8 +86,8 @@ impl Functions {
     ///
     /// # Errors
     /// Returns a failure if a file is invalid or the cluster cannot be queried.
-    pub fn run(&self) -> Result<(), Failure> {
-        let objects = self.objects()?;
+    pub async fn run(&self) -> Result<(), Failure> {
+        let objects = self.objects().await?;
         let declarations = objects.iter().map(|object| object.declaration.clone());
         let table = Table::of(&self.files(), declarations)
             .map_err(|error| Failure::failed(error.to_string()))?;
@@ -119,11 +119,11 @@ impl Functions {
         }
     }
 
-    fn objects(&self) -> Result<Vec<Listed>, Failure> {
+    async fn objects(&self) -> Result<Vec<Listed>, Failure> {
         if self.cluster.no_cluster {
             return Ok(Vec::new());
         }
-        runtime()?.block_on(self.cluster.list())
+        self.cluster.list().await
     }
 }
 

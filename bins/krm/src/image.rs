@@ -7,7 +7,7 @@ use runner_core::{ImageReference, Reason, TagConstraint, defaults};
 use runner_registry::{ImageMetadata, Mirror, Options, Platform, Registry, RegistryError};
 use serde_json::json;
 
-use crate::{connection::runtime, failure::Failure};
+use crate::failure::Failure;
 
 /// Show what the runner would know of an image: digest, platform, entrypoint
 ///
@@ -86,13 +86,14 @@ impl Image {
     ///
     /// # Errors
     /// Returns a failure if the image reference is invalid or the registry returns no metadata.
-    pub fn run(&self) -> Result<(), Failure> {
+    pub async fn run(&self) -> Result<(), Failure> {
         let image = ImageReference::qualified(&self.image, &self.default_image_prefix)
             .map_err(|error| Failure::usage(error.to_string()))?;
         let registry = Registry::new(self.options())
             .map_err(|error| Failure::failed(format!("cannot ask registries: {error}")))?;
-        let found = runtime()?
-            .block_on(registry.inspect(&image, self.tag.as_ref(), None))
+        let found = registry
+            .inspect(&image, self.tag.as_ref(), None)
+            .await
             .map_err(|error| failure(&error))?;
         let text = match self.output {
             Format::Text => text(&found),

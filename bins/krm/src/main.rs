@@ -20,8 +20,17 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    match cli::Cli::parse().run() {
+    match run(cli::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Runs the command on a tokio runtime with one thread, because a command does one thing at a time.
+fn run(cli: cli::Cli) -> Result<(), failure::Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failure::Failure::failed(format!("cannot start: {error}")))?;
+    runtime.block_on(cli.run())
 }

@@ -10,25 +10,22 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use runner_core::{defaults, parse_worded_duration};
-use runner_proto::runner_status::{
-    GetStatusRequest, GetStatusResponse, runner_status_client::RunnerStatusClient,
-};
+use runner_client::{CallError, Client, GetStatusResponse, Options};
+use runner_core::parse_worded_duration;
 use tokio::{
     signal::unix::{SignalKind, signal},
-    time::{MissedTickBehavior, interval, timeout},
+    time::{MissedTickBehavior, interval},
 };
-use tonic::{Code, Status as GrpcStatus, transport::Channel};
 
 use crate::{
-    connection::{Server, innermost, runtime},
+    connection::{Server, failure},
     failure::Failure,
     report::width,
 };
 use screen::Screen;
 
-/// Time limit for an answer; a runner that exceeds it counts as unreachable.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit of connecting and of the answer; a slower runner counts as unreachable.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Show what a function runner is doing: functions, pods, queues, how pods started
 ///
@@ -84,51 +81,48 @@ impl Status {
     ///
     /// # Errors
     /// Returns a failure if no runner answers that provides the status service.
-    pub fn run(&self) -> Result<(), Failure> {
-        runtime()?.block_on(async {
-            if self.watch {
-                self.follow().await
-            } else {
-                let report = self.ask(&mut None).await?;
-                let text = match self.output {
-                    Format::Table => show::tables(&report, self.server.address(), width()),
-                    Format::Json => format!("{:#}\n", json::document(&report)),
-                };
-                written(anstream::stdout().write_all(text.as_bytes())).map(|_| ())
-            }
-        })
+    pub async fn run(&self) -> Result<(), Failure> {
+        let client = self.server.client(Options {
+            connect_timeout: TIMEOUT,
+            ..Options::default()
+        })?;
+        if self.watch {
+            return self.follow(&client).await;
+        }
+        let report = self.report(&client).await?;
+        let text = match self.output {
+            Format::Table => show::tables(&report, client.address(), width()),
+            Format::Json => format!("{:#}\n", json::document(&report)),
+        };
+        written(anstream::stdout().write_all(text.as_bytes())).map(|_| ())
     }
 
-    async fn follow(&self) -> Result<(), Failure> {
+    async fn follow(&self, client: &Client) -> Result<(), Failure> {
         let mut screen = match self.output {
             Format::Table if io::stdout().is_terminal() => Screen::terminal(),
             _ => Screen::appending(),
         };
-        let unheard = |error| Failure::failed(format!("cannot watch for Ctrl-C: {error}"));
+        let cannot_watch = |error| Failure::failed(format!("cannot watch for Ctrl-C: {error}"));
         // Both ways to end the command restore the terminal's cursor.
-        let mut terminated = signal(SignalKind::terminate()).map_err(unheard)?;
+        let mut terminated = signal(SignalKind::terminate()).map_err(cannot_watch)?;
         let outcome = tokio::select! {
             biased;
-            ended = tokio::signal::ctrl_c() => ended.map_err(unheard),
+            ended = tokio::signal::ctrl_c() => ended.map_err(cannot_watch),
             _ = terminated.recv() => Ok(()),
-            outcome = self.repeat(&mut screen) => outcome,
+            outcome = self.repeat(client, &mut screen) => outcome,
         };
         written(screen.leave(&mut io::stdout())).and(outcome)
     }
 
     /// Loops until the output is closed or the error is permanent.
-    async fn repeat(&self, screen: &mut Screen) -> Result<(), Failure> {
-        let mut channel = None;
+    async fn repeat(&self, client: &Client, screen: &mut Screen) -> Result<(), Failure> {
         let mut ticks = interval(self.interval.max(Duration::from_millis(10)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            let frame = match self.ask(&mut channel).await {
-                Ok(report) => self.frame(&report),
-                Err(failure) if failure.is_unreachable() => {
-                    channel = None;
-                    self.trouble(&failure)
-                }
+            let frame = match self.report(client).await {
+                Ok(report) => self.frame(&report, client.address()),
+                Err(failure) if failure.is_unreachable() => self.trouble(&failure),
                 Err(failure) => return Err(failure),
             };
             if !written(screen.show(&frame, &mut io::stdout()))? {
@@ -137,62 +131,30 @@ impl Status {
         }
     }
 
-    fn frame(&self, report: &GetStatusResponse) -> String {
+    fn frame(&self, report: &GetStatusResponse, address: &str) -> String {
         match self.output {
-            Format::Table => show::tables(report, self.server.address(), width()),
+            Format::Table => show::tables(report, address, width()),
             Format::Json => format!("{}\n", json::document(report)),
         }
     }
 
     fn trouble(&self, failure: &Failure) -> String {
         match self.output {
-            Format::Table => format!("{}; trying again\n", failure.message()),
+            Format::Table => format!("{}; retrying\n", failure.message()),
             Format::Json => format!("{}\n", serde_json::json!({"error": failure.message()})),
         }
     }
 
-    /// Queries the status over the existing connection, or over a new one.
-    async fn ask(&self, channel: &mut Option<Channel>) -> Result<GetStatusResponse, Failure> {
-        let asked = async {
-            let channel = match channel {
-                Some(channel) => channel,
-                None => channel.insert(self.server.connect(PATIENCE).await?),
-            };
-            let mut client = RunnerStatusClient::new(channel.clone())
-                .max_decoding_message_size(defaults::MAX_REPORT_SIZE);
-            let answer = client.get_status(GetStatusRequest {}).await;
-            answer
-                .map(tonic::Response::into_inner)
-                .map_err(|status| self.failure(&status))
-        };
-        let late = |_| {
-            Failure::unreachable(format!(
-                "the function runner at {} did not answer within {PATIENCE:?}",
-                self.server.address()
-            ))
-        };
-        timeout(PATIENCE, asked).await.map_err(late)?
-    }
-
-    fn failure(&self, status: &GrpcStatus) -> Failure {
-        use std::error::Error;
-        let address = self.server.address();
-        let reason = status
-            .source()
-            .map_or_else(|| status.message().to_owned(), innermost);
-        match status.code() {
-            Code::Unimplemented => Failure::failed(format!(
-                "the server at {address} has no status to tell: it is an older function runner, or none"
-            ))
-            .hint("upgrade the runner, or name another with --address"),
-            Code::Unknown | Code::Internal if status.source().is_some() => Failure::unreachable(
-                format!("the server at {address} does not speak gRPC: {reason}"),
-            )
-            .hint("name the runner's own port, and check the TLS flags"),
-            _ => Failure::unreachable(format!(
-                "cannot ask the function runner at {address}: {reason}"
-            )),
-        }
+    async fn report(&self, client: &Client) -> Result<GetStatusResponse, Failure> {
+        let report = client.status(TIMEOUT).await;
+        report.map_err(|error| match &error {
+            CallError::NotOffered { .. } => {
+                Failure::failed(format!("{error}: it is an older function runner, or none"))
+                    .hint("upgrade the runner, or name another with --address")
+            }
+            CallError::Timeout { .. } => Failure::unreachable(error.to_string()),
+            error => failure(error),
+        })
     }
 }
 

@@ -92,6 +92,15 @@ pub fn decode(status: &Status) -> EvaluationError {
     }
 }
 
+/// Returns whether this project sent the status, with the reason of an evaluation error.
+#[must_use]
+pub fn has_reason(status: &Status) -> bool {
+    let details = status.get_error_details();
+    details
+        .error_info()
+        .is_some_and(|info| info.domain == DOMAIN)
+}
+
 fn nearest(code: Code) -> Reason {
     match code {
         Code::NotFound => Reason::FunctionNotFound,

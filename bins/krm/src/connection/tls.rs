@@ -1,4 +1,4 @@
-//! TLS settings of the connection to the runner.
+//! TLS flags of the connection to the runner.
 
 use std::{
     fs,
@@ -6,49 +6,48 @@ use std::{
 };
 
 use clap::Args;
-use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
 use crate::failure::Failure;
 
-/// The files of a connection that is encrypted.
+/// TLS settings of a connection, as files.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Connection")]
 pub struct Tls {
-    /// Encrypt the connection; the other TLS flags imply it
+    /// Use TLS; implied by --ca-file and --cert-file
     #[arg(long)]
     tls: bool,
 
-    /// Certificates that vouch for the runner, instead of the system's
-    #[arg(long, value_name = "PEM")]
+    /// Certificates of the authorities to trust (PEM) [default: those of the system]
+    #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
 
-    /// The certificate to show the runner
-    #[arg(long, value_name = "PEM", requires = "key_file")]
+    /// Client certificate to present to the runner (PEM)
+    #[arg(long, value_name = "FILE", requires = "key_file")]
     cert_file: Option<PathBuf>,
 
-    /// The private key of --cert-file
-    #[arg(long, value_name = "PEM", requires = "cert_file")]
+    /// Private key of --cert-file (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert_file")]
     key_file: Option<PathBuf>,
 }
 
 // === impl Tls ===
 
 impl Tls {
-    /// Returns the TLS configuration, or `None` for a plaintext connection.
-    pub(super) fn config(&self) -> Result<Option<ClientTlsConfig>, Failure> {
+    /// Reads the files; returns `None` for a plaintext connection.
+    pub(super) fn read(&self) -> Result<Option<runner_client::Tls>, Failure> {
         if !self.tls && self.ca_file.is_none() && self.cert_file.is_none() {
             return Ok(None);
         }
-        let mut config = ClientTlsConfig::new();
-        config = match &self.ca_file {
-            Some(path) => config.ca_certificate(Certificate::from_pem(read("--ca-file", path)?)),
-            None => config.with_native_roots(),
+        let tls = match &self.ca_file {
+            Some(path) => runner_client::Tls::trusting(read("--ca-file", path)?),
+            None => runner_client::Tls::system_roots(),
         };
-        if let (Some(cert), Some(key)) = (&self.cert_file, &self.key_file) {
-            let identity = Identity::from_pem(read("--cert-file", cert)?, read("--key-file", key)?);
-            config = config.identity(identity);
-        }
-        Ok(Some(config))
+        Ok(Some(match (&self.cert_file, &self.key_file) {
+            (Some(certificate), Some(key)) => {
+                tls.identity(read("--cert-file", certificate)?, read("--key-file", key)?)
+            }
+            _ => tls,
+        }))
     }
 }
 

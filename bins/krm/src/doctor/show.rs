@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use comfy_table::{ContentArrangement, Table, presets};
+use runner_doctor::{Finding, State};
 use serde_json::json;
 
-use super::{Finding, State};
 use crate::report::{count, printable};
 
 pub(super) fn table(findings: &[Finding], width: u16) -> String {
@@ -71,8 +71,9 @@ fn name(state: State) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use runner_doctor::Outcome;
+
     use super::*;
-    use crate::doctor::Outcome;
 
     fn findings() -> Vec<Finding> {
         let finding = |check, outcome| Finding { check, outcome };

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anstyle::Style;
-use runner_proto::evaluator::EvaluateFunctionResponse;
+use runner_client::EvaluateFunctionResponse;
 use runner_resourcelist::Envelope;
 
 use super::{Eval, input::Input};

@@ -48,7 +48,11 @@ fn reports_the_address_of_an_unreachable_runner() {
     assert!(run.stderr.starts_with(&format!(
         "error: cannot reach a function runner at {address}: "
     )));
-    assert!(run.stderr.contains("hint: start one"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("hint: start a runner"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

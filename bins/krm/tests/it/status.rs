@@ -137,7 +137,7 @@ fn continues_a_watch_after_a_runner_restart_until_ctrl_c() {
     let watching = Watching::start(address, &[]);
     watching.next_line_with("function-runner 9.9.9");
     drop(runner);
-    let trouble = watching.next_line_with("trying again");
+    let trouble = watching.next_line_with("retrying");
     assert!(trouble.contains(&address.to_string()), "{trouble}");
     let _restarted = BackgroundServer::start_at(address, serve_status);
     watching.next_line_with("function-runner 9.9.9");
@@ -174,7 +174,9 @@ fn distinguishes_an_older_runner_from_an_unreachable_one() {
     let run = krm(&["status", "--address", &older.address().to_string()], "");
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(
-        run.stderr.contains("has no status to tell") && run.stderr.contains("hint: upgrade"),
+        run.stderr
+            .contains("does not offer the service krm.status.v1.RunnerStatus")
+            && run.stderr.contains("hint: upgrade"),
         "{}",
         run.stderr
     );

@@ -86,7 +86,7 @@ fn reports_a_service_account_that_may_not_create_pods() {
         assert!(
             finding
                 .fix
-                .contains("create role function-runner-pods --verb=create --resource=pods"),
+                .contains("create role function-runner-pods-create --verb=create --resource=pods"),
             "{finding:?}"
         );
     });

@@ -1,0 +1,188 @@
+//! Errors of a client: invalid options, and failed calls.
+
+use std::{error::Error, iter::successors, time::Duration};
+
+use runner_core::EvaluationError;
+use tonic::{Code, ConnectError, Status, TimeoutExpired};
+
+/// A reason why a client cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub enum OptionsError {
+    /// The address is not a valid authority of a URI.
+    #[error("{address:?} is not HOST:PORT: {}", innermost(.source))]
+    Address {
+        /// The address as it was given.
+        address: String,
+        /// The error of the URI parser.
+        source: tonic::transport::Error,
+    },
+    /// The address has no port.
+    #[error("{address:?} is not HOST:PORT: the port is missing")]
+    NoPort {
+        /// The address as it was given.
+        address: String,
+    },
+    /// The address has a scheme that contradicts the TLS settings.
+    #[error("{address:?} does not fit the TLS settings: they require {expected}, not {given}")]
+    Scheme {
+        /// The address as it was given.
+        address: String,
+        /// The scheme in the address.
+        given: String,
+        /// The scheme that follows from the TLS settings.
+        expected: &'static str,
+    },
+    /// A certificate or key is invalid.
+    #[error("invalid TLS certificates or key: {}", innermost(.0))]
+    Tls(#[source] tonic::transport::Error),
+}
+
+/// A failed call.
+///
+/// The variants before [`Evaluation`](Self::Evaluation) are failures of the connection or of the
+/// message sizes; their source is the status that the gRPC library returned.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The request is larger than the message limit and was not sent.
+    #[error("the resource list is too large to send: {size} bytes, the limit is {limit}")]
+    RequestTooLarge {
+        /// Size of the encoded request in bytes.
+        size: usize,
+        /// The client's message limit in bytes.
+        limit: usize,
+    },
+    /// A message is larger than a limit of this client or of the server.
+    #[error("a message is over the limit: {}", .0.message())]
+    MessageTooLarge(#[source] Status),
+    /// No connection could be established.
+    #[error("cannot reach a function runner at {address}: {}", cause(.source))]
+    Unreachable {
+        /// The server's address.
+        address: String,
+        /// The status of the call.
+        source: Status,
+    },
+    /// The connection was lost during the call, or a proxy reports that.
+    #[error("the connection to the runner at {address} was lost: {}", cause(.source))]
+    Lost {
+        /// The server's address.
+        address: String,
+        /// The status of the call.
+        source: Status,
+    },
+    /// The server answers, but not with gRPC.
+    #[error("the server at {address} does not speak gRPC: {}", cause(.source))]
+    NotGrpc {
+        /// The server's address.
+        address: String,
+        /// The status of the call.
+        source: Status,
+    },
+    /// The server speaks gRPC and does not offer the service.
+    #[error("the server at {address} does not offer the service {service}")]
+    NotOffered {
+        /// The server's address.
+        address: String,
+        /// Full name of the service.
+        service: &'static str,
+        /// The status of the call.
+        source: Status,
+    },
+    /// The time limit of the call has passed, and the server reported no reason.
+    #[error("the runner at {address} did not answer within {timeout:?}")]
+    Timeout {
+        /// The server's address.
+        address: String,
+        /// The time limit of the call.
+        timeout: Duration,
+        /// The status of the call.
+        source: Status,
+    },
+    /// The runner reports an error, with reason, message, metadata and retry delay.
+    #[error(transparent)]
+    Evaluation(#[from] EvaluationError),
+}
+
+/// The call that a status belongs to.
+pub(crate) struct Call<'a> {
+    pub(crate) address: &'a str,
+    pub(crate) service: &'static str,
+    pub(crate) timeout: Duration,
+}
+
+// === impl CallError ===
+
+impl CallError {
+    /// Returns whether no function runner answered: the call may succeed later, or elsewhere.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. } | Self::Lost { .. } | Self::NotGrpc { .. }
+        )
+    }
+
+    /// Returns the error that a status means.
+    pub(crate) fn of(source: Status, call: &Call<'_>) -> Self {
+        if runner_proto::status::has_reason(&source) {
+            return Self::Evaluation(runner_proto::status::decode(&source));
+        }
+        let address = call.address.to_owned();
+        // Statuses with a source were created by the gRPC library of this client.
+        let is_local = source.source().is_some();
+        match source.code() {
+            _ if has_cause::<ConnectError>(&source) => Self::Unreachable { address, source },
+            // The library ends a call with `Cancelled` at its time limit.
+            Code::Cancelled if has_cause::<TimeoutExpired>(&source) => call.timed_out(source),
+            Code::DeadlineExceeded => call.timed_out(source),
+            Code::OutOfRange | Code::ResourceExhausted => Self::MessageTooLarge(source),
+            Code::Unimplemented => Self::NotOffered {
+                address,
+                service: call.service,
+                source,
+            },
+            Code::Unknown | Code::Internal if is_local => Self::NotGrpc { address, source },
+            code if code == Code::Unavailable || is_local => Self::Lost { address, source },
+            code => {
+                let error = runner_proto::status::decode(&source);
+                Self::Evaluation(match error.message().trim() {
+                    "" => error.worded(format!("the runner at {address} returned {code:?}")),
+                    _ => error,
+                })
+            }
+        }
+    }
+}
+
+// === impl Call ===
+
+impl Call<'_> {
+    fn timed_out(&self, source: Status) -> CallError {
+        CallError::Timeout {
+            address: self.address.to_owned(),
+            timeout: self.timeout,
+            source,
+        }
+    }
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    successors(Some(error), |&error| error.source())
+}
+
+fn has_cause<E: Error + 'static>(status: &Status) -> bool {
+    causes(status).any(|error| error.is::<E>())
+}
+
+/// Returns the message of the innermost cause, which is the most specific one.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().unwrap_or(error).to_string()
+}
+
+/// Returns the innermost cause of a status, or its message if a server sent it.
+fn cause(status: &Status) -> String {
+    match status.source() {
+        Some(source) => innermost(source),
+        None => status.message().to_owned(),
+    }
+}
