@@ -103,7 +103,9 @@ async fn prefers_private_credentials_over_the_default_ones() {
     let (directory, image) = (tempfile::tempdir().unwrap(), name(&server.host(), "fn:v1"));
     docker_config(directory.path(), &server.host(), USER);
     let private_credentials = Some(directory.path().join("config.json"));
+    let defaults = tempfile::tempdir().unwrap();
     let registry = Registry::new(Options {
+        keychain: docker_config(defaults.path(), &server.host(), (USER.0, "wrong")),
         private_credentials,
         ..options()
     })
