@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use tokio::{sync::watch, time::timeout};
 
-use crate::{Client, Held, LIMIT, eventually, held, process::end_within};
+use crate::{Client, LIMIT, ProcessResources, children, eventually, process::end_within};
 
 /// Time from the signals at the end of a test to SIGKILL.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ impl ServerProcess {
     /// Starts a command whose only child is the server.
     pub async fn start_in_namespace(command: Command) -> Self {
         let mut server = Self::start(command).await;
-        server.pid = held::children(server.child.id())[0];
+        server.pid = children(server.child.id())[0];
         server
     }
 
@@ -101,13 +101,13 @@ impl ServerProcess {
     /// Returns the server's children; zombies count.
     #[must_use]
     pub fn children(&self) -> Vec<Pid> {
-        held::children(self.pid())
+        children(self.pid())
     }
 
     /// Returns the resources that the server holds now.
     #[must_use]
-    pub fn held(&self) -> Held {
-        Held::of(self.pid())
+    pub fn resources(&self) -> ProcessResources {
+        ProcessResources::of(self.pid())
     }
 
     /// Waits until the process exits.
@@ -132,7 +132,7 @@ impl Drop for ServerProcess {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        let functions = held::children(self.pid());
+        let functions = children(self.pid());
         for signal in [Signal::TERM, Signal::INT] {
             let _ = kill_process(self.pid, signal);
         }

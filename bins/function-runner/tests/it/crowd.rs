@@ -52,16 +52,16 @@ async fn leaves_nothing_behind_after_many_canceled_calls() {
         // Starting a process needs more descriptors for a moment: wait until the counts are stable.
         let mut looks = Vec::new();
         let before = eventually("it is at rest", || {
-            looks.push(runner.held());
+            looks.push(runner.resources());
             let last = looks.iter().rev().take(10);
-            let steady = looks.len() >= 10 && last.clone().all(|held| Some(held) == looks.last());
+            let steady = looks.len() >= 10 && last.clone().all(|look| Some(look) == looks.last());
             let at_rest = steady && looks.last()?.children == standby;
             at_rest.then(|| looks.pop()).flatten()
         })
         .await;
         crowd(&runner).await;
         eventually(&format!("it holds {before:?} again"), || {
-            runner.held() == before
+            runner.resources() == before
         })
         .await;
         let pid = runner.pid();

@@ -323,7 +323,7 @@ async fn kills_the_function_of_a_canceled_call() {
     });
     gate.holds(1).await;
     call.abort();
-    eventually("the function is gone", || runner.held().children == 0).await;
+    eventually("the function is gone", || runner.resources().children == 0).await;
     assert!(
         client.call("nobody").await.is_err(),
         "the connection goes on"

@@ -82,7 +82,7 @@ async fn bounds_and_cleans_up_misbehaving_functions() {
         .await;
     let client = runner.client().await;
     client.call("early").await.unwrap();
-    let before = runner.held();
+    let before = runner.resources();
     let list = vec![b' '; 1 << 20];
     for name in ["early", "closed", "nanny", "daemon"] {
         let answer = client.send(Request::of(name).list(list.clone())).await;
@@ -97,5 +97,5 @@ async fn bounds_and_cleans_up_misbehaving_functions() {
         let answer = client.send(Request::of(name).list(list.clone())).await;
         error_of(answer, code);
     }
-    eventually("nothing is left", || runner.held() == before).await;
+    eventually("nothing is left", || runner.resources() == before).await;
 }

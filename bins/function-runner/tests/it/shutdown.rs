@@ -9,7 +9,7 @@ use tonic::Code;
 use crate::support::{Runner, Setup};
 
 /// Starts the given number of calls of the gate's function and waits until all of them run.
-async fn held(
+async fn running_calls(
     gate: &Gate,
     client: &Client,
     calls: usize,
@@ -41,7 +41,7 @@ async fn finishes_running_evaluations_after_the_first_signal() {
     for signal in [Signal::TERM, Signal::INT] {
         let gate = Gate::new();
         let mut runner = runner(&gate, "1m").await;
-        let calls = held(&gate, &runner.client().await, 4).await;
+        let calls = running_calls(&gate, &runner.client().await, 4).await;
         runner.signal(signal);
         runner.logged("draining").await;
         eventually("new connections are refused", || {
@@ -73,7 +73,7 @@ async fn exits_immediately_when_idle_despite_open_connections() {
 async fn kills_running_functions_after_the_drain_timeout() {
     let gate = Gate::new();
     let mut runner = runner(&gate, "200ms").await;
-    let calls = held(&gate, &runner.client().await, 4).await;
+    let calls = running_calls(&gate, &runner.client().await, 4).await;
     let functions = gate.holds(4).await;
     runner.signal(Signal::TERM);
     for call in calls {
@@ -92,7 +92,7 @@ async fn exits_immediately_after_a_second_signal_and_cleans_up() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let gate = Gate::new();
         let mut runner = runner(&gate, "1h").await;
-        let calls = held(&gate, &runner.client().await, 4).await;
+        let calls = running_calls(&gate, &runner.client().await, 4).await;
         let functions = gate.holds(4).await;
         runner.signal(signal);
         runner.logged("draining").await;

@@ -77,7 +77,7 @@ async fn ends_standbys_when_the_configuration_turns_standby_off() {
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("{text}  standby: false\n")).unwrap();
     reports(&client, |report| {
-        standby(report) == 0 && runner.held().children == 0
+        standby(report) == 0 && runner.resources().children == 0
     })
     .await;
 }

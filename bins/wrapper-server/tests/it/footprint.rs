@@ -89,7 +89,7 @@ async fn leaves_nothing_behind_after_ten_thousand_evaluations() {
 
     let client = wrapper.client().await;
     assert_eq!(list_of(client.call("cat").await), LIST);
-    let descriptors = wrapper.held().descriptors;
+    let descriptors = wrapper.resources().descriptors;
     let left = Arc::new(AtomicUsize::new(EVALUATIONS));
     let started = Instant::now();
     let mut callers = JoinSet::new();
@@ -115,7 +115,7 @@ async fn leaves_nothing_behind_after_ten_thousand_evaluations() {
     println!("resident afterwards: {} KiB", resident >> 10);
     assert!(resident <= 12_000_000, "{resident} bytes resident");
     eventually("no zombie, and no descriptor more than before", || {
-        zombies(&wrapper) == 0 && wrapper.held().descriptors <= descriptors
+        zombies(&wrapper) == 0 && wrapper.resources().descriptors <= descriptors
     })
     .await;
 }

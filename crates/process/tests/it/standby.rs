@@ -14,7 +14,7 @@ use runner_test_support::{eventually, exists, has_ended};
 use rustix::process::Pid;
 use tokio::task::JoinHandle;
 
-use crate::support::{held, in_seconds, options, over, sh};
+use crate::support::{in_seconds, options, over, resources, sh};
 
 fn with_standby() -> EngineOptions {
     EngineOptions {
@@ -130,7 +130,7 @@ fn suspends_a_program_that_acts_before_its_input(#[case] then: &str, #[case] say
         run(&engine, &program).await;
         eventually("the early act is noticed", || suspended(&engine).is_some()).await;
         assert_eq!(suspended(&engine).as_deref(), Some(says));
-        eventually("the process is reaped", || held().children == 0).await;
+        eventually("the process is reaped", || resources().children == 0).await;
         for evaluation in 1..=3 {
             run(&engine, &program).await;
             assert_eq!(starts(directory.path()), 2 + evaluation);
@@ -208,7 +208,7 @@ fn notices_at_once_that_a_standby_ended_whose_child_holds_its_pipes() {
         assert!(std::time::Instant::now() < limit, "noticed by the sweep");
         let says = "ended (exit status 3) before its input arrived";
         assert_eq!(suspended(&engine).as_deref(), Some(says));
-        eventually("the process is reaped", || held().children == 0).await;
+        eventually("the process is reaped", || resources().children == 0).await;
     });
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use runner_process::{Engine, EngineOptions, Limits, Orphans, Program, become_subreaper};
-use runner_test_support::{Held, eventually};
+use runner_test_support::{ProcessResources, eventually};
 
 /// Lock of the running test.
 ///
@@ -51,13 +51,13 @@ pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(E
     runtime.block_on(async {
         become_subreaper().unwrap();
         let _orphans = Orphans::watch();
-        let before = held();
+        let before = resources();
         test(Engine::new(options)).await;
-        eventually("no process or descriptor is left", || held() == before).await;
+        eventually("no process or descriptor is left", || resources() == before).await;
     });
 }
 
 /// Returns the resources that the test process holds now.
-pub fn held() -> Held {
-    Held::of(process::id())
+pub fn resources() -> ProcessResources {
+    ProcessResources::of(process::id())
 }

@@ -6,16 +6,16 @@ use rustix::process::Pid;
 
 /// Numbers of open descriptors and of children of a process; zombies count as children.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct ProcessResources {
     /// Number of open file descriptors.
     pub descriptors: usize,
     /// Number of child processes.
     pub children: usize,
 }
 
-// === impl Held ===
+// === impl ProcessResources ===
 
-impl Held {
+impl ProcessResources {
     /// Returns the resources that a process holds now.
     #[must_use]
     pub fn of(pid: u32) -> Self {
