@@ -9,6 +9,7 @@ mod place;
 use crate::error::ScanError;
 use crate::result::{Envelope, FunctionResult};
 use crate::step::Step;
+use part::Part;
 use place::{Key, Place, Slot};
 
 const KINDS: &[&str] = &["ResourceList"];
@@ -28,6 +29,8 @@ pub(crate) struct Collector {
     api_version: Option<Said>,
     kind: Option<Said>,
     results: Vec<FunctionResult>,
+    /// Parts of the last result that have a value, except for tags.
+    filled: Vec<Part>,
     /// Total number of steps, checked by the tests for linear time.
     pub(crate) steps: usize,
 }
@@ -155,6 +158,7 @@ impl Collector {
             (place, Step::Map) if merged => self.enter(place, false, true),
             (Place::Results, Step::Map) => {
                 self.results.push(FunctionResult::default());
+                self.filled.clear();
                 self.enter(Place::Result, false, false);
             }
             (Place::Results, Step::Text(text)) => {
@@ -205,7 +209,7 @@ impl Collector {
             (Slot::Mapping(place), Step::Map) => self.enter(place, false, merged),
             (Slot::Part(part), Step::Text(text)) => {
                 if let Some(result) = self.results.last_mut() {
-                    part.fill(result, text.into_owned(), merged);
+                    part.fill(result, &mut self.filled, text.into_owned(), merged);
                 }
             }
             (_, step) => self.ignore(&step),

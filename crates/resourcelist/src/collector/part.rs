@@ -1,7 +1,10 @@
 //! The scalar parts of a result.
 
+use std::collections::btree_map::Entry;
+
 use crate::result::{Field, File, FunctionResult, ResourceRef, Severity};
 
+/// A scalar part of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     Message,
@@ -24,14 +27,26 @@ impl Part {
     /// Stores `text` in the matching field of `result`.
     ///
     /// The last of several values is kept, but a value from a merge key (`merged`) does not
-    /// replace an existing one.
-    pub(super) fn fill(self, result: &mut FunctionResult, text: String, merged: bool) {
+    /// replace an existing one. `filled` lists the parts of `result` that have a value, except for
+    /// tags, whose number is not bounded.
+    pub(super) fn fill(
+        self,
+        result: &mut FunctionResult,
+        filled: &mut Vec<Self>,
+        text: String,
+        merged: bool,
+    ) {
+        if !matches!(self, Self::Tag(_)) {
+            if !filled.contains(&self) {
+                filled.push(self.clone());
+            } else if merged {
+                return;
+            }
+        }
         let target = match self {
             Self::Message => &mut result.message,
             Self::Severity => {
-                if !merged || result.severity == Severity::default() {
-                    result.severity = Severity::from_word(&text);
-                }
+                result.severity = Severity::from_word(&text);
                 return;
             }
             Self::ResourceApiVersion => &mut resource(result).api_version,
@@ -46,11 +61,12 @@ impl Part {
                 file(result).index = text.parse().unwrap_or_default();
                 return;
             }
-            Self::Tag(name) => result.tags.entry(name).or_default(),
+            Self::Tag(name) => match result.tags.entry(name) {
+                Entry::Occupied(_) if merged => return,
+                entry => entry.or_default(),
+            },
         };
-        if !merged || target.is_empty() {
-            *target = text;
-        }
+        *target = text;
     }
 }
 

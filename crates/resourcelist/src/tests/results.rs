@@ -113,6 +113,18 @@ fn tolerates_malformed_results(#[case] results: &str, #[case] said: &[&str]) {
     "results:\n- {message: hi, <<: [{message: no}, {severity: error}]}\n",
     "[error]: hi"
 )]
+#[case(
+    "results:\n- {message: hi, severity: info, <<: {severity: error}}\n",
+    "[info]: hi"
+)]
+#[case(
+    "results:\n- {severity: warning, <<: {severity: error}}\n- {message: hi, <<: {severity: error}}\n",
+    "[warning]: \n\n[error]: hi"
+)]
+#[case(
+    "results:\n- {message: '', <<: [{message: no, severity: info}, {severity: error}]}\n",
+    "[info]: "
+)]
 fn follows_aliases_and_merge_keys(#[case] results: &str, #[case] text: &str) {
     assert_eq!(envelope(results).results_text(), text);
 }
