@@ -7,13 +7,8 @@ mod eval;
 mod failure;
 mod functions;
 mod image;
-mod list;
-mod merge;
-mod package;
-mod patch;
 mod report;
 mod status;
-mod yaml;
 
 use std::process::ExitCode;
 

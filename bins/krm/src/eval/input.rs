@@ -6,8 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use runner_package::{Package, config_map, is_resource, with_function_config};
+use runner_yaml::Document;
+
 use super::Eval;
-use crate::{failure::Failure, list, package::Package, yaml};
+use crate::failure::Failure;
 
 /// The resources and the configuration that a function is called with.
 #[derive(Debug)]
@@ -18,7 +21,9 @@ pub(super) struct Input {
 
 #[derive(Debug)]
 enum Source {
-    Package(Package),
+    /// A package and its directory.
+    Package(PathBuf, Package),
+    /// A ResourceList from standard input.
     List(String),
 }
 
@@ -41,18 +46,17 @@ impl Input {
             }
             Source::List(standard_input()?)
         } else {
-            Source::Package(
-                Package::read(&arguments.directory)
-                    .map_err(|error| Failure::failed(error.to_string()))?,
-            )
+            let package = Package::read(&arguments.directory)
+                .map_err(|error| Failure::failed(error.to_string()))?;
+            Source::Package(arguments.directory, package)
         };
         Ok(Self { source, config })
     }
 
-    /// Returns the package, or `None` if the list came from standard input.
-    pub(super) fn package(&self) -> Option<&Package> {
+    /// Returns the package and its directory, or `None` if the list came from standard input.
+    pub(super) fn package(&self) -> Option<(&Path, &Package)> {
         match &self.source {
-            Source::Package(package) => Some(package),
+            Source::Package(directory, package) => Some((directory, package)),
             Source::List(_) => None,
         }
     }
@@ -60,10 +64,12 @@ impl Input {
     /// Returns the ResourceList to send.
     pub(super) fn list(&self) -> Result<String, Failure> {
         match (&self.source, &self.config) {
-            (Source::Package(package), config) => Ok(list::build(package, config.as_deref())),
+            (Source::Package(_, package), config) => {
+                Ok(package.to_resource_list(config.as_deref()))
+            }
             (Source::List(text), None) => Ok(text.clone()),
             (Source::List(text), Some(config)) => {
-                list::with_function_config(text, config).map_err(|error| {
+                with_function_config(text, config).map_err(|error| {
                     Failure::failed(format!("standard input is not a ResourceList: {error}"))
                 })
             }
@@ -101,7 +107,7 @@ impl Arguments {
 
 fn config(file: Option<&Path>, pairs: &[(String, String)]) -> Result<Option<String>, Failure> {
     let Some(path) = file else {
-        return Ok((!pairs.is_empty()).then(|| list::config_map(pairs)));
+        return Ok((!pairs.is_empty()).then(|| config_map(pairs)));
     };
     if !pairs.is_empty() {
         return Err(Failure::usage(
@@ -120,17 +126,13 @@ fn config(file: Option<&Path>, pairs: &[(String, String)]) -> Result<Option<Stri
             path.display()
         ))
     };
-    yaml::single(&text).map_err(|error| bad(&error))?;
+    let document = Document::parse(&text).map_err(|error| bad(&error))?;
+    if !is_resource(&document) {
+        return Err(bad(&"it has no apiVersion and kind"));
+    }
     // Only the resource itself fits into a list: `---` and comments after its last line are left
     // out.
-    let documents = crate::package::Document::split(&text).map_err(|error| bad(&error))?;
-    match documents
-        .into_iter()
-        .find(crate::package::Document::is_resource)
-    {
-        Some(document) => Ok(Some(document.text)),
-        None => Err(bad(&"it has no apiVersion and kind")),
-    }
+    Ok(Some(document.text().to_owned()))
 }
 
 fn standard_input() -> Result<String, Failure> {

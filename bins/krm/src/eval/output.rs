@@ -9,14 +9,12 @@ use std::{
 
 use anstyle::Style;
 use runner_client::EvaluateFunctionResponse;
+use runner_package::{Plan, Written, check_new_files, merge, write};
 use runner_resourcelist::Envelope;
 
 use super::{Eval, input::Input};
 use crate::{
     failure::Failure,
-    list,
-    merge::{self, Merge},
-    package,
     report::{count, diff, printable, results, width},
 };
 
@@ -40,17 +38,7 @@ impl Output<'_> {
             ))
         })?;
         self.show_log();
-        let merge = match self.input.package() {
-            Some(package) => {
-                let items = list::split(&self.answer.resource_list)
-                    .map_err(|error| Failure::failed(error.to_string()))?;
-                Some(
-                    merge::merge(package, &items)
-                        .map_err(|error| Failure::failed(error.to_string()))?,
-                )
-            }
-            None => None,
-        };
+        let plan = self.plan()?;
         let list_goes_out = self.list_goes_out();
         let mut out: Box<dyn Write> = if list_goes_out {
             Box::new(anstream::stderr())
@@ -58,21 +46,36 @@ impl Output<'_> {
             Box::new(anstream::stdout())
         };
         // A reader that closes its pipe early (`krm eval | head`) is not a failure.
-        let _ = self.show_changes(&mut out, merge.as_ref(), &envelope);
+        let _ = self.show_changes(&mut out, plan.as_ref(), &envelope);
         let has_errors = envelope.has_errors();
-        let written = match &merge {
-            Some(merge) if self.eval.in_place && !has_errors => self.write(merge)?,
-            _ => false,
+        let written = match (&plan, self.input.package()) {
+            (Some(plan), Some((directory, _))) if self.eval.in_place && !has_errors => Some(
+                write(directory, &plan.edits)
+                    .map_err(|error| Failure::failed(error.to_string()))?,
+            ),
+            _ => None,
         };
         self.write_list()?;
-        if let Some(merge) = &merge {
-            let _ = self.show_summary(&mut out, merge, &envelope, written);
+        if let Some(plan) = &plan {
+            let _ = self.show_summary(&mut out, plan, &envelope, written.as_ref());
         }
         if has_errors {
             let number = results::summary(&envelope.results);
             return Err(Failure::failed(format!("the function reports {number}")));
         }
         Ok(())
+    }
+
+    /// Returns the changes to the package, or `None` if the list came from standard input.
+    fn plan(&self) -> Result<Option<Plan>, Failure> {
+        let Some((directory, package)) = self.input.package() else {
+            return Ok(None);
+        };
+        let plan = merge(package, &self.answer.resource_list)
+            .map_err(|error| Failure::failed(error.to_string()))?;
+        check_new_files(directory, &plan.edits)
+            .map_err(|error| Failure::failed(error.to_string()))?;
+        Ok(Some(plan))
     }
 
     fn list_goes_out(&self) -> bool {
@@ -94,13 +97,13 @@ impl Output<'_> {
     fn show_changes(
         &self,
         out: &mut dyn Write,
-        merge: Option<&Merge>,
+        plan: Option<&Plan>,
         envelope: &Envelope,
     ) -> io::Result<()> {
         let mut out = out;
-        if let Some(package) = self.input.package() {
+        if let Some((_, package)) = self.input.package() {
             let mut stderr = anstream::stderr().lock();
-            for link in &package.links {
+            for link in package.links() {
                 writeln!(
                     stderr,
                     "note: {} is a symbolic link and was passed by",
@@ -108,8 +111,8 @@ impl Output<'_> {
                 )?;
             }
         }
-        if let Some(merge) = merge {
-            diff::write(&mut out, &merge.plan.edits)?;
+        if let Some(plan) = plan {
+            diff::write(&mut out, &plan.edits)?;
         }
         if let Some(table) = results::table(&envelope.results, width()) {
             writeln!(out, "{table}")?;
@@ -120,39 +123,32 @@ impl Output<'_> {
     fn show_summary(
         &self,
         out: &mut dyn Write,
-        merge: &Merge,
+        plan: &Plan,
         envelope: &Envelope,
-        written: bool,
+        written: Option<&Written>,
     ) -> io::Result<()> {
-        let files = count(merge.plan.edits.len(), "file");
-        let written = match (merge.plan.edits.is_empty(), written) {
-            (true, _) => "nothing to write".to_owned(),
-            (false, true) => format!("{files} written"),
-            (false, false) if self.eval.in_place => {
+        let written = match written {
+            _ if plan.edits.is_empty() => "nothing to write".to_owned(),
+            Some(written) => format!("{} written", count(written.files(), "file")),
+            None if self.eval.in_place => {
                 "nothing was written, because the function reports an error".to_owned()
             }
-            (false, false) => format!("{files} would be written with --in-place"),
+            None => {
+                let files = count(plan.edits.len(), "file");
+                format!("{files} would be written with --in-place")
+            }
         };
         writeln!(
             out,
             "{}: {} changed, {} added, {} removed, {} unchanged; {}; {written} ({:.0?})",
             printable(&self.eval.image),
-            merge.changed,
-            merge.added,
-            merge.removed,
-            merge.unchanged,
+            plan.changed,
+            plan.added,
+            plan.removed,
+            plan.unchanged,
             results::summary(&envelope.results),
             self.took,
         )
-    }
-
-    fn write(&self, merge: &Merge) -> Result<bool, Failure> {
-        let Some(package) = self.input.package() else {
-            return Ok(false);
-        };
-        package::write(&package.root, &merge.plan.edits)
-            .map_err(|error| Failure::failed(error.to_string()))?;
-        Ok(true)
     }
 
     fn write_list(&self) -> Result<(), Failure> {

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use runner_package::Edit;
 use similar::{ChangeTag, TextDiff};
 
 use super::printable;
-use crate::package::Edit;
 
 /// Writes the diff of every file that changes.
 ///
@@ -20,15 +20,15 @@ pub fn write(to: &mut impl Write, edits: &[Edit]) -> io::Result<()> {
 
 fn write_file(to: &mut impl Write, edit: &Edit) -> io::Result<()> {
     let (bold, cyan) = (Style::new().bold(), colour(AnsiColor::Cyan));
-    let side = |prefix, text: &Option<String>| match text {
+    let side = |prefix, text: Option<&str>| match text {
         Some(_) => format!("{prefix}/{}", edit.path),
         None => "/dev/null".to_owned(),
     };
-    writeln!(to, "{bold}--- {}{bold:#}", side("a", &edit.old))?;
-    writeln!(to, "{bold}+++ {}{bold:#}", side("b", &edit.new))?;
+    writeln!(to, "{bold}--- {}{bold:#}", side("a", edit.old()))?;
+    writeln!(to, "{bold}+++ {}{bold:#}", side("b", edit.new_content()))?;
     let (old, new) = (
-        edit.old.as_deref().unwrap_or(""),
-        edit.new.as_deref().unwrap_or(""),
+        edit.old().unwrap_or_default(),
+        edit.new_content().unwrap_or_default(),
     );
     let diff = TextDiff::from_lines(old, new);
     for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
@@ -56,23 +56,35 @@ fn colour(colour: AnsiColor) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::package::PackagePath;
+    use runner_package::{Change, PackagePath};
 
     #[test]
-    fn changes_additions_and_removals_are_shown() {
-        let edit = |path: &str, old: Option<&str>, new: Option<&str>| Edit {
+    fn shows_changed_new_and_removed_files() {
+        let edit = |path: &str, change| Edit {
             path: PackagePath::parse(path).unwrap(),
-            old: old.map(str::to_owned),
-            new: new.map(str::to_owned),
+            change,
         };
         let edits = [
             edit(
                 "a.yaml",
-                Some("a: 1\nb: 2\nc: 3\n"),
-                Some("a: 1\nb: 4\nc: 3\n"),
+                Change::Replace {
+                    old: "a: 1\nb: 2\nc: 3\n".to_owned(),
+                    new: "a: 1\nb: 4\nc: 3\n".to_owned(),
+                },
             ),
-            edit("b/new.yaml", None, Some("x: 1")),
-            edit("gone.yaml", Some("y: 1\n"), None),
+            edit(
+                "b/new.yaml",
+                Change::Create {
+                    new: "x: 1".to_owned(),
+                    resource: "X/x".to_owned(),
+                },
+            ),
+            edit(
+                "gone.yaml",
+                Change::Remove {
+                    old: "y: 1\n".to_owned(),
+                },
+            ),
         ];
         let mut text = anstream::StripStream::new(Vec::new());
         write(&mut text, &edits).unwrap();
