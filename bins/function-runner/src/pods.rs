@@ -12,8 +12,8 @@ use runner_cluster::{
 };
 use runner_config::{ClusterOptions, Configuration, ConnectError, Follow, SHORTEST_TIME_TO_LIVE};
 use runner_core::environment::{KUBERNETES_SERVICE_HOST, WRAPPER_SERVER_IMAGE};
+use runner_pod::{Announcing, Connect, Pod, PodOptions, Tracing};
 use runner_pool::{Limits, Settings};
-use runner_runtimes::{Announcing, Connect, Pod, PodOptions, Tracing};
 use runner_service::ListenAt;
 use tracing::{info, warn};
 

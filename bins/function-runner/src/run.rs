@@ -8,9 +8,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use runner_config::{Binaries, Configuration, FileOptions, Follow, OBJECTS_TIMEOUT, Wanted};
-use runner_core::{Evaluator, Runtime, defaults};
+use runner_core::{Chain, Evaluator, Runtime, defaults};
+use runner_exec::{Exec, Files};
+use runner_pod::{InStep, Pod};
 use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
-use runner_runtimes::{Chain, Exec, Files, InStep, Local, Pod, Wording};
+use runner_program::{ProgramEvaluator, Wording};
 use runner_service::{Lifecycle, ListenAt, Server, ServerOptions, StuckCheck};
 use runner_telemetry::LogOptions;
 use tracing::{info, warn};
@@ -260,6 +262,8 @@ fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
         standby = flags.exec.standby,
         "exec runtime"
     );
+    // In the background: the disk may be slow.
+    tokio::task::spawn_blocking(runner_process::remove_abandoned);
     tokio::spawn(end_standbys(engine.clone(), configuration.clone()));
     engine
 }
@@ -277,7 +281,7 @@ async fn end_standbys(engine: Engine, configuration: Configuration) {
 }
 
 fn exec(engine: Engine, flags: &Flags, configuration: Configuration) -> Result<Exec> {
-    let local = Local::new(
+    let programs = ProgramEvaluator::new(
         engine,
         Wording::Exec,
         Exec::NAME,
@@ -286,7 +290,7 @@ fn exec(engine: Engine, flags: &Flags, configuration: Configuration) -> Result<E
     );
     let files = Files::new(&flags.exec.functions, flags.exec.exec_absolute_paths)
         .context("cannot find the directory of --functions")?;
-    Ok(Exec::new(configuration, files, local))
+    Ok(Exec::new(configuration, files, programs))
 }
 
 async fn bind(

@@ -4,7 +4,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use runner_core::{Evaluation, EvaluationFuture, Evaluator, defaults};
 use runner_process::{Engine, EngineOptions, Limits, Orphans, Program};
-use runner_runtimes::{Local, Wording};
+use runner_program::{ProgramEvaluator, Wording};
 use runner_service::{Lifecycle, ListenAt, Server, ServerOptions};
 use runner_telemetry::{LogFormat, LogOptions, propagation};
 use tracing::{info, warn};
@@ -17,7 +17,7 @@ const MAX_WAITING: usize = 1000;
 /// The function of this pod.
 struct Wrapped {
     program: Arc<Program>,
-    local: Local,
+    programs: ProgramEvaluator,
 }
 
 /// Serves until a signal stops the process.
@@ -91,7 +91,7 @@ impl Wrapped {
                 stderr: defaults::MAX_LOG_SIZE,
             },
         });
-        let local = Local::new(
+        let programs = ProgramEvaluator::new(
             engine,
             Wording::Wrapper,
             "wrapper",
@@ -100,7 +100,7 @@ impl Wrapped {
         );
         Self {
             program: Arc::new(program),
-            local,
+            programs,
         }
     }
 }
@@ -109,7 +109,7 @@ impl Evaluator for Wrapped {
     fn evaluate(&self, mut evaluation: Evaluation) -> EvaluationFuture<'_> {
         Box::pin(async move {
             let image = std::mem::take(&mut evaluation.image);
-            self.local
+            self.programs
                 .evaluate(&self.program, &image, &mut evaluation)
                 .await
         })

@@ -6,6 +6,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use runner_core::{EvaluationError, Function, Reason};
 use tokio::{
     sync::watch,
     time::{Duration, Instant, timeout_at},
@@ -26,6 +27,9 @@ pub use reload::{Reload, ReloadError};
 /// Time from the start of the process for which evaluations and readiness wait for the first list
 /// of `FunctionConfig` objects.
 pub const OBJECTS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Delay after which a caller is asked to retry while the configuration is not known (1 s).
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The configuration in use. Cheap to clone; every clone sees the same table.
 #[derive(Clone, Debug)]
@@ -140,6 +144,31 @@ impl Configuration {
             limit = limit.min(deadline.into());
         }
         timeout_at(limit, self.completed()).await.is_ok()
+    }
+
+    /// Waits as [`Self::completes_by`] does until the configuration of a function is known.
+    ///
+    /// # Errors
+    /// `KUBERNETES_UNREACHABLE` while the API server has not answered since the start: a
+    /// `FunctionConfig` object may configure the function differently.
+    pub async fn complete_for(
+        &self,
+        function: &Function,
+        deadline: Option<std::time::Instant>,
+    ) -> Result<(), EvaluationError> {
+        if self.completes_by(deadline).await {
+            return Ok(());
+        }
+        let image = function.image.to_string();
+        let error = EvaluationError::new(
+            Reason::KubernetesUnreachable,
+            format!(
+                "function {image:?} cannot be evaluated yet: the Kubernetes API server has not \
+                 answered since this function runner started, so the FunctionConfig objects are \
+                 not known"
+            ),
+        );
+        Err(error.with("image", image).retry_in(RETRY_DELAY))
     }
 
     /// Sets whether the first list of objects is still outstanding.

@@ -32,7 +32,7 @@ pub struct Output {
     /// The function's standard error.
     pub log: Bytes,
     /// Name of the runtime that ran the function.
-    pub evaluator: &'static str,
+    pub runtime: &'static str,
 }
 
 /// The function that an evaluation runs.

@@ -3,6 +3,7 @@
 //!
 //! This crate does no I/O and depends on neither gRPC, nor Kubernetes, nor processes.
 
+mod chain;
 pub mod defaults;
 mod duration;
 pub mod environment;
@@ -12,6 +13,7 @@ pub mod flags;
 mod image;
 mod tag;
 
+pub use chain::{Chain, not_found};
 pub use duration::{BadDuration, DisplayDuration, parse_duration, parse_worded_duration};
 pub use error::{EvaluationError, Reason};
 pub use evaluation::{

@@ -119,10 +119,6 @@ impl Engine {
                 stderr: options.limits.stderr,
             },
         });
-        // In the background: the disk may be slow, and no evaluation depends on leftovers of an
-        // earlier process.
-        #[cfg(feature = "confined")]
-        tokio::task::spawn_blocking(crate::scratch::remove_abandoned);
         if inner.standby.is_on() {
             tokio::spawn(keep_standbys(Arc::downgrade(&inner)));
         }

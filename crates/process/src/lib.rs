@@ -19,7 +19,6 @@ mod orphans;
 mod output;
 mod process;
 mod program;
-#[cfg_attr(not(feature = "confined"), path = "no_scratch.rs")]
 mod scratch;
 mod standby;
 
@@ -29,6 +28,7 @@ pub use exit::Exit;
 pub use log::{excerpt, shorten};
 pub use orphans::{Orphans, become_subreaper};
 pub use program::{Program, StartError, Surroundings};
+pub use scratch::remove_abandoned;
 pub use standby::StandbyStatus;
 
 /// Kills all functions at once and removes their directories.

@@ -13,13 +13,11 @@ use std::{
     sync::Arc,
 };
 
-#[cfg(feature = "confined")]
-use rustix::process::{Resource, Rlimit, prlimit};
 use rustix::{
     fs::{Access, OFlags, access, fcntl_setfl},
     io::Errno,
     pipe::{PipeFlags, pipe_with},
-    process::Pid,
+    process::{Pid, Resource, Rlimit, prlimit},
 };
 
 use crate::orphans;
@@ -70,7 +68,6 @@ pub struct StartError {
 }
 
 /// Resource limits of a confined function: no core dumps, 4096 open files, 1 GiB per file.
-#[cfg(feature = "confined")]
 const LIMITS: [(Resource, u64); 3] = [
     (Resource::Core, 0),
     (Resource::Nofile, 4096),
@@ -132,7 +129,6 @@ impl Program {
                 .env("TMPDIR", directory);
         }
         let child = orphans::starting(|| command.spawn(), Pid::from_child)?;
-        #[cfg(feature = "confined")]
         if self.surroundings == Surroundings::Confined {
             restrict(Pid::from_child(&child));
         }
@@ -220,7 +216,6 @@ fn in_go(error: &io::Error) -> String {
 ///
 /// Errors are ignored: the process may have ended already, or the system may refuse, and neither
 /// harms the evaluation.
-#[cfg(feature = "confined")]
 fn restrict(pid: Pid) {
     for (resource, maximum) in LIMITS {
         let limit = Rlimit {

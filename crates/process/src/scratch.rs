@@ -173,8 +173,10 @@ pub(crate) fn remove_all() {
     }
 }
 
-/// Removes the roots of processes that were killed.
-pub(crate) fn remove_abandoned() {
+/// Removes the scratch directories of processes that were killed.
+///
+/// Blocks while the disk is slow. No evaluation depends on it.
+pub fn remove_abandoned() {
     remove_abandoned_in(&env::temp_dir());
 }
 

@@ -49,7 +49,7 @@ impl FunctionEvaluator for Evaluations {
             "evaluate",
             request_id,
             image = request.image,
-            evaluator = tracing::field::Empty
+            runtime = tracing::field::Empty
         );
         if let Some(join) = self.trace_parent {
             join(&span, &headers);
@@ -105,7 +105,7 @@ impl Evaluations {
         let milliseconds = u64::try_from(arrived.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &answer {
             Ok(output) => {
-                tracing::Span::current().record("evaluator", output.evaluator);
+                tracing::Span::current().record("runtime", output.runtime);
                 tracing::debug!(
                     milliseconds,
                     bytes = output.resource_list.len(),

@@ -63,7 +63,7 @@ impl Measured {
         instruments()
             .bytes
             .add(bytes, &[KeyValue::new("direction", "out")]);
-        self.tell(output.evaluator.to_owned(), "ok");
+        self.tell(output.runtime.to_owned(), "ok");
     }
 
     pub(crate) fn failed(mut self, error: &EvaluationError) {
@@ -71,13 +71,13 @@ impl Measured {
             // Image names invented by a client must not become time series.
             "unknown".clone_into(&mut self.function);
         }
-        let evaluator = error.fact("evaluator").unwrap_or("none").to_owned();
-        self.tell(evaluator, error.reason().as_str());
+        let runtime = error.fact("evaluator").unwrap_or("none").to_owned();
+        self.tell(runtime, error.reason().as_str());
     }
 
-    fn tell(&mut self, evaluator: String, outcome: &'static str) {
+    fn tell(&mut self, runtime: String, outcome: &'static str) {
         self.told = true;
-        let runtime = KeyValue::new("runtime", evaluator);
+        let runtime = KeyValue::new("runtime", runtime);
         let outcome = KeyValue::new("outcome", outcome);
         let elapsed = self.started.elapsed().as_secs_f64();
         instruments()

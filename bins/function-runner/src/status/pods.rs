@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use runner_config::Progress;
 use runner_core::EvaluationError;
+use runner_pod::{InStep, StartPhases, Survey, Way};
 use runner_pool::{FunctionStatus, PodState};
 use runner_proto::runner_status::{Pod, PodFunction, PodRuntime, StartFailure, StartStep, pod};
-use runner_runtimes::{InStep, StartPhases, Survey, Way};
 use tokio::{sync::watch, time::timeout};
 
 use super::{count, duration};
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The pod runtime with the settings that its report contains.
 pub(crate) struct PodStatus {
-    pub(crate) pods: runner_runtimes::Pod,
+    pub(crate) pods: runner_pod::Pod,
     pub(crate) objects: watch::Receiver<Progress>,
     pub(crate) namespace: String,
     pub(crate) max_queued: usize,

@@ -32,7 +32,7 @@ pub async fn forward() {
     let evaluate = tracing::info_span!(target: "runner_service", "evaluate");
     let _entered = evaluate.enter();
     propagation::parent_of(&evaluate, &incoming);
-    let run = tracing::info_span!(target: "runner_runtimes", "run");
+    let run = tracing::info_span!(target: "runner_pod", "run");
     let mut outgoing = HeaderMap::new();
     propagation::inject(&run, &mut outgoing);
 
