@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use runner_config::objects::crd_documents;
+use runner_cluster::objects::crd_documents;
 use runner_devtools::{failure, root};
 
 /// Write the custom resource definitions to deploy/crds

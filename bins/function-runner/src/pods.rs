@@ -7,10 +7,11 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use runner_cluster::{
-    Injection, InjectionPolicy, MissingTemplates, Pinning, PullSecret, RenderOptions,
-    TemplateObjects, TemplateSource, own_namespace,
+    ClusterOptions, ConnectError, FunctionConfigWatch, Injection, InjectionPolicy,
+    MissingTemplates, Pinning, PullSecret, RenderOptions, TemplateObjects, TemplateSource,
+    own_namespace, watch_function_configs,
 };
-use runner_config::{ClusterOptions, Configuration, ConnectError, Follow, SHORTEST_TIME_TO_LIVE};
+use runner_config::{Configuration, SHORTEST_TIME_TO_LIVE};
 use runner_core::environment::{KUBERNETES_SERVICE_HOST, WRAPPER_SERVER_IMAGE};
 use runner_pod::{Announcing, Connect, Pod, PodOptions, Tracing};
 use runner_pool::{Limits, Settings};
@@ -33,7 +34,7 @@ const FIRST_PULL_SECRET_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The connection of this process to a cluster: watched configuration and pod runtime.
 pub(crate) struct Cluster {
-    pub(crate) follow: Follow,
+    pub(crate) function_configs: FunctionConfigWatch,
     pub(crate) pods: Pod,
 }
 
@@ -59,10 +60,14 @@ pub(crate) fn usable(flags: &Flags) -> Result<bool> {
 }
 
 /// Watches `FunctionConfig` objects for the exec runtime alone, if a cluster is configured.
-pub(crate) async fn follow_objects(flags: &Flags, configuration: &Configuration) -> Option<Follow> {
-    let why = match runner_config::connect(&ClusterOptions::default()).await {
+pub(crate) async fn watch_objects(
+    flags: &Flags,
+    configuration: &Configuration,
+) -> Option<FunctionConfigWatch> {
+    let why = match runner_cluster::connect(&ClusterOptions::default()).await {
         Ok(client) => {
-            return Some(configuration.follow_objects(client, &flags.pod.pod_namespace));
+            let namespace = &flags.pod.pod_namespace;
+            return Some(watch_function_configs(configuration, client, namespace));
         }
         Err(ConnectError::NoCluster) => "no Kubernetes cluster is configured".to_owned(),
         Err(error) => error.to_string(),
@@ -95,8 +100,9 @@ impl Cluster {
             );
         }
         let registry = registry::from_flags(&flags.registry)?;
-        let client = runner_config::connect(&ClusterOptions::default()).await?;
-        let follow = configuration.follow_objects(client.clone(), &flags.pod.pod_namespace);
+        let client = runner_cluster::connect(&ClusterOptions::default()).await?;
+        let function_configs =
+            watch_function_configs(configuration, client.clone(), &flags.pod.pod_namespace);
         let pull_secret = pull_secret(&client, flags).await;
         let options = PodOptions {
             templates: templates(&client, &flags.pod),
@@ -140,14 +146,17 @@ impl Cluster {
             "pod runtime"
         );
         let pods = Pod::start(options, configuration.clone(), registry);
-        Ok(Self { follow, pods })
+        Ok(Self {
+            function_configs,
+            pods,
+        })
     }
 
     /// Returns the status source of the pod runtime.
     pub(crate) fn status(&self, flags: &PodFlags) -> PodStatus {
         PodStatus {
             pods: self.pods.clone(),
-            objects: self.follow.progress(),
+            objects: self.function_configs.state(),
             namespace: flags.pod_namespace.clone(),
             max_queued: flags.max_queue_per_function,
         }

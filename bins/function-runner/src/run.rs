@@ -7,7 +7,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use runner_config::{Binaries, Configuration, FileOptions, Follow, OBJECTS_TIMEOUT, Wanted};
+use runner_cluster::FunctionConfigWatch;
+use runner_config::{Binaries, Configuration, FileOptions, OBJECTS_TIMEOUT, Wanted};
 use runner_core::{Chain, Evaluator, Runtime, defaults};
 use runner_exec::{Exec, Files};
 use runner_pod::{InStep, Pod};
@@ -81,8 +82,8 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     } else {
         None
     };
-    let mut follow = if enabled.exec && !enabled.pod {
-        pods::follow_objects(&flags, &configuration).await
+    let mut function_configs = if enabled.exec && !enabled.pod {
+        pods::watch_objects(&flags, &configuration).await
     } else {
         None
     };
@@ -110,7 +111,7 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     info!(address = %server.address()?, version = env!("CARGO_PKG_VERSION"), "serving");
     tokio::select! {
         served = server.serve() => served?,
-        reason = critical_task_ended(cluster.as_mut(), follow.as_mut()) => {
+        reason = critical_task_ended(cluster.as_mut(), function_configs.as_mut()) => {
             bail!("{reason}; this is a defect, and the runner ends so that it is started again")
         }
     }
@@ -119,13 +120,22 @@ async fn serve_observed(flags: Flags) -> Result<()> {
 }
 
 /// Waits until a task has ended without which the runner cannot do its work. Returns the reason.
-async fn critical_task_ended(cluster: Option<&mut Cluster>, follow: Option<&mut Follow>) -> String {
-    match (cluster, follow) {
-        (Some(Cluster { follow, pods }), _) => tokio::select! {
+async fn critical_task_ended(
+    cluster: Option<&mut Cluster>,
+    function_configs: Option<&mut FunctionConfigWatch>,
+) -> String {
+    match (cluster, function_configs) {
+        (
+            Some(Cluster {
+                function_configs,
+                pods,
+            }),
+            _,
+        ) => tokio::select! {
             reason = pods.ended() => reason,
-            reason = follow.ended() => reason,
+            reason = function_configs.ended() => reason,
         },
-        (None, Some(follow)) => follow.ended().await,
+        (None, Some(function_configs)) => function_configs.ended().await,
         (None, None) => std::future::pending().await,
     }
 }

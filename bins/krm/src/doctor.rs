@@ -6,7 +6,7 @@ use std::{io::Write, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use runner_client::Client;
-use runner_config::{ClusterOptions, ConnectError};
+use runner_cluster::{ClusterOptions, ConnectError};
 use runner_core::{
     defaults::{self, RUNNER_PORT},
     environment::KUBERNETES_SERVICE_HOST,
@@ -134,7 +134,7 @@ impl Doctor {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
         };
-        let client = runner_config::connect(&options).await;
+        let client = runner_cluster::connect(&options).await;
         client.map_err(|error| match error {
             ConnectError::NoCluster => Failure::usage("no Kubernetes cluster is configured")
                 .hint("set KUBECONFIG, or name a file with --kubeconfig"),

@@ -5,10 +5,10 @@ mod show;
 use std::{io::Write, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use runner_config::{
-    Binaries, ClusterOptions, ConnectError, FileOptions, ListError, Listed, Table, Wanted, connect,
-    list_objects,
+use runner_cluster::{
+    ClusterOptions, ConnectError, ListError, ListedFunctionConfig, connect, list_function_configs,
 };
+use runner_config::{Binaries, FileOptions, Table, Wanted};
 use runner_core::defaults;
 
 use crate::failure::Failure;
@@ -119,7 +119,7 @@ impl Functions {
         }
     }
 
-    async fn objects(&self) -> Result<Vec<Listed>, Failure> {
+    async fn objects(&self) -> Result<Vec<ListedFunctionConfig>, Failure> {
         if self.cluster.no_cluster {
             return Ok(Vec::new());
         }
@@ -130,7 +130,7 @@ impl Functions {
 // === impl Cluster ===
 
 impl Cluster {
-    async fn list(&self) -> Result<Vec<Listed>, Failure> {
+    async fn list(&self) -> Result<Vec<ListedFunctionConfig>, Failure> {
         let options = ClusterOptions {
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
@@ -140,7 +140,7 @@ impl Cluster {
                 .hint("set KUBECONFIG, or look at files alone with --no-cluster"),
             error => Failure::usage(error.to_string()),
         })?;
-        match list_objects(client, &self.pod_namespace).await {
+        match list_function_configs(client, &self.pod_namespace).await {
             Ok(objects) => Ok(objects),
             Err(error @ ListError::Failed(_)) => Err(Failure::unreachable(error.to_string())
                 .hint("look at files alone with --no-cluster")),

@@ -1,37 +1,45 @@
-//! Kubernetes side of the pod runtime: templates, pods, services and the pull secret.
+//! Kubernetes: the client, custom resources, configuration objects, templates, pods and services.
 //!
 //! ```text
-//! Create ─→ render(template, image, settings) ─→ act ─→ API server ─→ watch ─→ observe ─→ Observed
+//! FunctionConfig objects ─→ function_configs ─→ declarations ─→ runner_config::Configuration
+//! templates, pods, services ─→ watches ─→ Observation ─→ driver of the pod runtime
+//! Create ─→ render_pod(template, image, overrides) ─→ requests ─→ API server
 //! ```
 //!
-//! This crate carries out the pool's actions and reports what the API server shows. It makes no
+//! This crate carries out the pool's actions and reports the state of objects. It makes no
 //! decisions: the pool decides which pods are created, kept or removed. It contains no gRPC and no
 //! connections to pods. It uses only the verbs that the RBAC rules of existing installations grant.
 
+mod client;
 mod error;
-mod injection;
+mod function_configs;
 mod names;
-mod observe;
+pub mod objects;
+mod pods;
 mod pull_secret;
-mod render;
 mod requests;
-mod template;
+mod services;
+mod templates;
 #[cfg(test)]
 mod testing;
-mod watch;
+mod watches;
 
+pub use client::{ClusterOptions, ConnectError, connect, innermost};
 pub use error::ApiError;
-pub use injection::{InjectionPolicy, InjectionReason, InjectionStatus, Injector};
+pub use function_configs::{
+    FunctionConfigWatch, ListError, ListedFunctionConfig, WatchState, declaration,
+    list_function_configs, watch_function_configs,
+};
 pub use names::{
     IMAGE_LABEL, POD_TEMPLATE, PORT, RECLAIM_AFTER, SERVICE_TEMPLATE, TEMPLATE_VERSION,
     own_namespace,
 };
-pub use observe::{PodObservation, observe};
-pub use pull_secret::PullSecret;
-pub use render::{
-    AnnounceTarget, Injection, Pinning, RenderOptions, overrides_fingerprint, render_pod,
-    render_service, sample_pod,
+pub use pods::{
+    AnnounceTarget, Injection, InjectionPolicy, InjectionReason, InjectionStatus, Injector,
+    Pinning, PodObservation, RenderOptions, observe, overrides_fingerprint, render_pod, sample_pod,
 };
+pub use pull_secret::PullSecret;
 pub use requests::{Cluster, CreateOutcome, DeleteOutcome};
-pub use template::{MissingTemplates, TemplateError, TemplateObjects, TemplateSource, Templates};
-pub use watch::{Observation, ServiceObservation, watch};
+pub use services::{ServiceObservation, render_service};
+pub use templates::{MissingTemplates, TemplateError, TemplateObjects, TemplateSource, Templates};
+pub use watches::{Observation, watch};

@@ -18,10 +18,11 @@ use crate::{
     table::Inputs,
 };
 
+mod declarations;
 mod metrics;
 mod reload;
 
-pub(crate) use metrics::Metrics;
+pub use declarations::Declarations;
 pub use reload::{Reload, ReloadError};
 
 /// Time from the start of the process for which evaluations and readiness wait for the first list
@@ -67,7 +68,7 @@ struct FileState<Entry> {
 
 /// The result of reading a source again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+enum Outcome {
     Unchanged,
     Applied,
     Rejected,
@@ -171,40 +172,18 @@ impl Configuration {
         Err(error.with("image", image).retry_in(RETRY_DELAY))
     }
 
-    /// Sets whether the first list of objects is still outstanding.
-    pub(crate) fn set_objects_pending(&self, pending: bool) {
-        let changed = |now: &mut bool| std::mem::replace(now, pending) != pending;
-        self.shared.objects_pending.send_if_modified(changed);
-    }
-
     /// Replaces the declarations of all objects.
     pub fn replace_objects(&self, declarations: impl IntoIterator<Item = Declaration>) {
-        self.update_objects(|objects| {
-            let now = declarations
-                .into_iter()
-                .map(|said| (said.source.clone(), said))
-                .collect();
-            let changed = *objects != now;
-            *objects = now;
-            changed
-        });
-    }
-
-    /// Applies `change` to the declarations and builds one new table.
-    ///
-    /// Builds no table if `change` returns `false`, which means that nothing changed.
-    pub(crate) fn update_objects(
-        &self,
-        change: impl FnOnce(&mut BTreeMap<Source, Declaration>) -> bool,
-    ) {
+        let objects = by_source(declarations);
         let mut sources = self.sources();
-        if change(&mut sources.objects) {
+        if sources.objects != objects {
+            sources.objects = objects;
             self.swap(&sources);
         }
     }
 
     /// Reads a file again and builds a new table if its content changed.
-    pub(crate) fn reload(&self, file: File) -> Outcome {
+    fn reload(&self, file: File) -> Outcome {
         let options = &self.shared.options;
         let mut sources = self.sources();
         let outcome = match file {
@@ -347,7 +326,7 @@ impl<Entry> Default for FileState<Entry> {
 fn by_source(declarations: impl IntoIterator<Item = Declaration>) -> BTreeMap<Source, Declaration> {
     declarations
         .into_iter()
-        .map(|said| (said.source.clone(), said))
+        .map(|declaration| (declaration.source.clone(), declaration))
         .collect()
 }
 

@@ -97,7 +97,9 @@ impl fmt::Display for Source {
 // === impl Problem ===
 
 impl Problem {
-    pub(crate) fn warning(source: &Source, message: impl Into<String>) -> Self {
+    /// Returns a problem after which functions still run as configured elsewhere.
+    #[must_use]
+    pub fn warning(source: &Source, message: impl Into<String>) -> Self {
         Self {
             source: source.clone(),
             severity: Severity::Warning,
@@ -105,7 +107,9 @@ impl Problem {
         }
     }
 
-    pub(crate) fn error(source: &Source, message: impl Into<String>) -> Self {
+    /// Returns a problem because of which an entry has no effect or its function fails.
+    #[must_use]
+    pub fn error(source: &Source, message: impl Into<String>) -> Self {
         Self {
             source: source.clone(),
             severity: Severity::Error,

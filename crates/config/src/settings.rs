@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use k8s_openapi::api::core::v1::ResourceRequirements;
 use runner_core::{BadDuration, parse_duration};
+use serde::Serialize;
 
-use crate::{Source, objects::TemplateOverrides};
+use crate::Source;
 
 /// Shortest time that an idle pod is kept: 1 s. Less would remove pods before they are used.
 pub const SHORTEST_TIME_TO_LIVE: Duration = Duration::from_secs(1);
@@ -22,23 +22,38 @@ pub struct PodSettings {
     /// Number of evaluations that may wait for a pod before another is started; never zero.
     pub max_queue: Option<u32>,
     /// Overrides of the pod template; the file's `resources` are overrides of the container.
-    pub overrides: Option<Arc<TemplateOverrides>>,
+    pub overrides: Option<Arc<PodOverrides>>,
     /// Source of the settings.
     pub source: Option<Source>,
 }
 
-// === impl PodSettings ===
+/// Overrides of the pod template: the `templateOverrides` of a `FunctionConfig` as JSON.
+///
+/// The table stores text, because Kubernetes types belong to the crate that renders pods. Values
+/// of one type write their fields in a fixed order, so equal overrides have equal texts on every
+/// replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodOverrides {
+    json: String,
+}
 
-impl PodSettings {
-    /// Returns the resources of the function's container, if they are set.
+// === impl PodOverrides ===
+
+impl PodOverrides {
+    /// Serializes overrides, which must have the fields of `templateOverrides`.
+    ///
+    /// # Panics
+    /// Panics if `overrides` contains a map with keys that are not strings.
     #[must_use]
-    pub fn resources(&self) -> Option<&ResourceRequirements> {
-        self.overrides
-            .as_ref()?
-            .container
-            .as_ref()?
-            .resources
-            .as_ref()
+    pub fn new(overrides: &impl Serialize) -> Self {
+        let json = serde_json::to_string(overrides).expect("overrides have only string keys");
+        Self { json }
+    }
+
+    /// Returns the overrides as JSON.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        &self.json
     }
 }
 
@@ -46,7 +61,10 @@ impl PodSettings {
 ///
 /// A time that is too short is replaced: 0 by the value of `--pod-ttl`, as in the Go runner, other
 /// values by [`SHORTEST_TIME_TO_LIVE`].
-pub(crate) fn time_to_live(text: &str) -> Result<(Option<Duration>, Option<String>), BadDuration> {
+///
+/// # Errors
+/// Fails if the text is not a duration.
+pub fn parse_time_to_live(text: &str) -> Result<(Option<Duration>, Option<String>), BadDuration> {
     let parsed = parse_duration(text)?;
     if parsed.is_zero() {
         let problem = format!("{text} is too short: the value of --pod-ttl is used");
@@ -57,19 +75,11 @@ pub(crate) fn time_to_live(text: &str) -> Result<(Option<Duration>, Option<Strin
     Ok((Some(parsed.max(SHORTEST_TIME_TO_LIVE)), problem))
 }
 
-/// Returns the name and quantity of the first resource whose quantity Kubernetes would refuse.
-pub(crate) fn malformed_quantity(resources: &ResourceRequirements) -> Option<(&str, &str)> {
-    let lists = [&resources.requests, &resources.limits];
-    lists
-        .into_iter()
-        .flatten()
-        .flatten()
-        .find(|(_, quantity)| !is_quantity(&quantity.0))
-        .map(|(name, quantity)| (name.as_str(), quantity.0.as_str()))
-}
-
 /// Converts a count in which zero means "not set", as in earlier runners.
-pub(crate) fn count(value: i64) -> Result<Option<u32>, String> {
+///
+/// # Errors
+/// Fails if the number is negative or larger than a `u32`.
+pub fn parse_count(value: i64) -> Result<Option<u32>, String> {
     match u32::try_from(value) {
         Ok(0) => Ok(None),
         Ok(count) => Ok(Some(count)),
@@ -80,7 +90,8 @@ pub(crate) fn count(value: i64) -> Result<Option<u32>, String> {
 /// Returns whether the text is a Kubernetes quantity.
 ///
 /// A quantity is a decimal number, then a binary or decimal suffix or an exponent.
-fn is_quantity(text: &str) -> bool {
+#[must_use]
+pub fn is_quantity(text: &str) -> bool {
     let number = text.strip_prefix(['+', '-']).unwrap_or(text);
     let Some(suffix) = after_decimal(number) else {
         return false;

@@ -5,7 +5,7 @@ use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
 };
-use runner_config::objects::{FunctionConfig, custom_resource_definitions};
+use runner_cluster::objects::{FunctionConfig, custom_resource_definitions};
 use serde_json::{Value, json};
 
 use crate::{Stage, eventually};

@@ -11,7 +11,7 @@ use kube::{
     ResourceExt,
     api::{DeleteParams, ListParams, PostParams},
 };
-use runner_config::objects::ServiceTemplate;
+use runner_cluster::objects::ServiceTemplate;
 use serde_json::json;
 
 use crate::{FunctionPod, Stage, eventually, function_pods};

@@ -8,7 +8,7 @@ use e2e::{
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{ResourceExt, api::PostParams};
-use runner_config::objects::ServiceTemplate;
+use runner_cluster::objects::ServiceTemplate;
 use runner_proto::{
     announce::{AnnounceRequest, announcements_client::AnnouncementsClient},
     runner_status::{Pod as PodStatus, pod::Way},

@@ -25,10 +25,12 @@ use kube::{
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use runner_config::{
-    Binaries, Configuration, FileOptions, Follow, Progress, Table, Wanted,
+use runner_cluster::{
+    FunctionConfigWatch, WatchState,
     objects::{FunctionConfig, ServiceTemplate},
+    watch_function_configs,
 };
+use runner_config::{Binaries, Configuration, FileOptions, Table, Wanted};
 use runner_core::ImageReference;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -40,7 +42,7 @@ const PROMPT: Duration = Duration::from_secs(1);
 /// A runner's configuration that follows the stage's namespace, without the rest of a runner.
 struct Following {
     configuration: Configuration,
-    follow: Follow,
+    watch: FunctionConfigWatch,
     _directory: tempfile::TempDir,
 }
 
@@ -64,17 +66,17 @@ impl Following {
             binaries: Binaries::Check,
         })
         .unwrap();
-        let follow = configuration.follow_objects(client, namespace);
+        let watch = watch_function_configs(&configuration, client, namespace);
         Self {
             configuration,
-            follow,
+            watch,
             _directory: directory,
         }
     }
 
-    async fn reach(&self, wanted: impl Fn(&Progress) -> bool) {
-        let mut progress = self.follow.progress();
-        tokio::time::timeout(LIMIT, progress.wait_for(wanted))
+    async fn reach(&self, wanted: impl Fn(&WatchState) -> bool) {
+        let mut state = self.watch.state();
+        tokio::time::timeout(LIMIT, state.wait_for(wanted))
             .await
             .unwrap()
             .unwrap();
@@ -187,9 +189,7 @@ fn follows_objects_with_the_permissions_of_an_installation() {
         define(&stage).await;
         let client = restricted(&stage, Some(granted())).await;
         let following = Following::start(client, stage.namespace()).await;
-        following
-            .reach(|progress| *progress == Progress::InStep)
-            .await;
+        following.reach(|state| *state == WatchState::Synced).await;
 
         put(&stage, "older", "one").await;
         following.runs(Some("one")).await;
@@ -257,7 +257,7 @@ fn reports_missing_permissions_and_follows_once_they_are_granted() {
         let client = restricted(&stage, None).await;
         let following = Following::start(client, stage.namespace()).await;
         following
-            .reach(|progress| matches!(progress, Progress::Unavailable(why) if why.contains("grant get, list")))
+            .reach(|state| matches!(state, WatchState::Unavailable(why) if why.contains("grant get, list")))
             .await;
         put(&stage, "o", "one").await;
         assert_eq!(binary_of(&following.configuration.table()), None);
@@ -273,9 +273,7 @@ fn reports_missing_permissions_and_follows_once_they_are_granted() {
         .unwrap();
         stage.api().create(&create, &role).await.unwrap();
         stage.api().create(&create, &binding).await.unwrap();
-        following
-            .reach(|progress| *progress == Progress::InStep)
-            .await;
+        following.reach(|state| *state == WatchState::Synced).await;
         following.runs(Some("one")).await;
     });
 }
@@ -347,7 +345,7 @@ fn the_real_api_server_validates_objects_like_the_schema_tests() {
     on_cluster(async |stage| {
         define(&stage).await;
         let cases: Vec<Case> = serde_saphyr::from_str(include_str!(
-            "../../../crates/config/tests/schema/cases.yaml"
+            "../../../crates/cluster/tests/schema/cases.yaml"
         ))
         .unwrap();
         let dry = PostParams {

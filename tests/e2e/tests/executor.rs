@@ -14,7 +14,7 @@ use kube::{
     Api,
     api::{Patch, PatchParams},
 };
-use runner_config::objects::FunctionConfig;
+use runner_cluster::objects::FunctionConfig;
 use serde_json::json;
 
 const IMAGE: &str = "ghcr.io/kptdev/krm-functions-catalog/fn:v1";

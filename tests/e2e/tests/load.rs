@@ -13,7 +13,7 @@ use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
 };
-use runner_config::objects::FunctionConfig;
+use runner_cluster::objects::FunctionConfig;
 use runner_core::Reason;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use e2e::{
     eventually, function_pods, function_services, on_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::{Container, Pod, PodTemplate, Secret};
-use runner_config::objects::{FunctionConfig, ServiceTemplate};
+use runner_cluster::objects::{FunctionConfig, ServiceTemplate};
 use serde_json::json;
 
 /// Starts a runner with the permissions of this account.

@@ -9,7 +9,7 @@ use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams, PostParams},
 };
-use runner_config::objects::ServiceTemplate;
+use runner_cluster::objects::ServiceTemplate;
 use serde_json::{Value, json};
 use tonic::Code;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use runner_config::Progress;
+use runner_cluster::WatchState;
 use runner_core::EvaluationError;
 use runner_pod::{InStep, StartPhases, Survey, Way};
 use runner_pool::{FunctionStatus, PodState};
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The pod runtime with the settings that its report contains.
 pub(crate) struct PodStatus {
     pub(crate) pods: runner_pod::Pod,
-    pub(crate) objects: watch::Receiver<Progress>,
+    pub(crate) objects: watch::Receiver<WatchState>,
     pub(crate) namespace: String,
     pub(crate) max_queued: usize,
 }
@@ -34,13 +34,13 @@ impl PodStatus {
             ..PodRuntime::default()
         };
         match &*self.objects.borrow() {
-            Progress::Pending => {
+            WatchState::Pending => {
                 degraded.insert("FunctionConfig objects are not read yet".to_owned());
             }
-            Progress::Unavailable(why) => {
+            WatchState::Unavailable(why) => {
                 degraded.insert(format!("FunctionConfig objects are not used: {why}"));
             }
-            Progress::InStep => {}
+            WatchState::Synced => {}
         }
         if !report.in_step {
             degraded.insert(

@@ -3,7 +3,8 @@
 use std::{fmt::Write, time::Duration};
 
 use comfy_table::presets;
-use runner_config::{Listed, PodSettings, Row, Runtime, Severity, Table};
+use runner_cluster::ListedFunctionConfig;
+use runner_config::{PodOverrides, PodSettings, Row, Runtime, Severity, Table};
 use runner_core::DisplayDuration;
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ struct Problem {
 }
 
 /// Formats the rows as a table, with the problems below it.
-pub(super) fn table(table: &Table, objects: &[Listed]) -> String {
+pub(super) fn table(table: &Table, objects: &[ListedFunctionConfig]) -> String {
     let mut text = String::new();
     let rows = table.rows();
     if rows.is_empty() {
@@ -49,7 +50,7 @@ pub(super) fn table(table: &Table, objects: &[Listed]) -> String {
 }
 
 /// Formats the rows and the problems as one JSON object.
-pub(super) fn json(table: &Table, objects: &[Listed]) -> String {
+pub(super) fn json(table: &Table, objects: &[ListedFunctionConfig]) -> String {
     let functions: Vec<Value> = table
         .rows()
         .iter()
@@ -69,7 +70,7 @@ pub(super) fn json(table: &Table, objects: &[Listed]) -> String {
                     function["minPods"] = json!(settings.min_pods);
                     function["maxPods"] = json!(settings.max_pods);
                     function["maxQueue"] = json!(settings.max_queue);
-                    function["overrides"] = json!(settings.overrides.as_deref());
+                    function["overrides"] = json!(settings.overrides.as_deref().map(fields));
                 }
             }
             function
@@ -132,8 +133,8 @@ fn pod(settings: &PodSettings) -> String {
     );
     lines.extend(settings.max_queue.map(|queue| format!("queue: {queue}")));
     if let Some(overrides) = settings.overrides.as_deref() {
-        let fields = json!(overrides);
-        let names: Vec<&str> = fields
+        let names = fields(overrides);
+        let names: Vec<&str> = names
             .as_object()
             .into_iter()
             .flatten()
@@ -146,12 +147,16 @@ fn pod(settings: &PodSettings) -> String {
     lines.join("\n")
 }
 
+fn fields(overrides: &PodOverrides) -> Value {
+    serde_json::from_str(overrides.as_json()).unwrap_or_default()
+}
+
 fn duration(duration: Duration) -> String {
     DisplayDuration(duration).to_string()
 }
 
 /// Collects the problems found here, and those reported by the runner that cannot be found here.
-fn problems(table: &Table, objects: &[Listed]) -> Vec<Problem> {
+fn problems(table: &Table, objects: &[ListedFunctionConfig]) -> Vec<Problem> {
     let found = table.problems().iter().map(|problem| Problem {
         severity: match problem.severity {
             Severity::Error => "error",
@@ -194,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    fn object(name: &str, observed: bool, error: Option<&str>) -> Listed {
+    fn object(name: &str, observed: bool, error: Option<&str>) -> ListedFunctionConfig {
         let declaration = Declaration {
             source: Source::Object {
                 namespace: "fns".into(),
@@ -221,7 +226,7 @@ mod tests {
             }),
             problems: Vec::new(),
         };
-        Listed {
+        ListedFunctionConfig {
             declaration,
             observed: Some(observed),
             error: error.map(str::to_owned),
@@ -233,7 +238,7 @@ mod tests {
         TagList::parse(&tags, |tag, why| panic!("{tag:?}: {why}"))
     }
 
-    fn effective(objects: &[Listed]) -> Table {
+    fn effective(objects: &[ListedFunctionConfig]) -> Table {
         let options = FileOptions {
             functions_dir: "/functions".into(),
             config: "/nonexistent".into(),

@@ -11,7 +11,7 @@ const SCOPE: &str = "runner-config";
 
 /// The counter of applied and rejected changes of the sources.
 #[derive(Clone, Debug)]
-pub(crate) struct Metrics {
+pub(super) struct Metrics {
     reloads: Counter<u64>,
 }
 
@@ -21,7 +21,7 @@ impl Metrics {
     /// Creates the counter; to be called after the metrics exporter is set up.
     ///
     /// For this reason it is created when the first change is awaited, not when files are loaded.
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let meter = global::meter(SCOPE);
         let reloads = meter
             .u64_counter("function_runner.config.reloads")
@@ -30,7 +30,7 @@ impl Metrics {
         Self { reloads }
     }
 
-    pub(crate) fn reloaded(&self, source: &'static str, outcome: Outcome) {
+    pub(super) fn reloaded(&self, source: &'static str, outcome: Outcome) {
         let outcome = match outcome {
             Outcome::Unchanged => return,
             Outcome::Applied => "applied",

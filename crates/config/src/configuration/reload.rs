@@ -16,7 +16,10 @@ use std::{
 
 use watch::{Heard, Hold, Watch};
 
-use super::{Configuration, Metrics, Outcome, metrics};
+use super::{
+    Configuration, Outcome,
+    metrics::{self, Metrics},
+};
 use crate::files::File;
 
 /// Time without events before files are read, because one edit causes several events.

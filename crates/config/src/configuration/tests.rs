@@ -176,9 +176,11 @@ fn reads_settings_from_the_pod_cache_file() {
         .pod_settings(&"ghcr.io/x/fn:v0.2.0".parse().unwrap());
     assert_eq!(settings.time_to_live, Some(Duration::from_secs(5400)));
     assert_eq!((settings.max_queue, settings.max_pods), (Some(2), None));
-    let resources = settings.resources().unwrap();
-    assert_eq!(resources.requests.as_ref().unwrap()["cpu"].0, "1");
-    assert_eq!(resources.limits.as_ref().unwrap()["memory"].0, "256Mi");
+    let overrides = settings.overrides.unwrap();
+    assert_eq!(
+        overrides.as_json(),
+        r#"{"container":{"resources":{"limits":{"memory":"256Mi"},"requests":{"cpu":"1"}}}}"#
+    );
 }
 
 #[tokio::test]

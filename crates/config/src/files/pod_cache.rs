@@ -2,16 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use k8s_openapi::api::core::v1::ResourceRequirements;
 use runner_core::ImageReference;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_saphyr::Spanned;
 
 use super::{ConfigError, Parsed, yaml};
 use crate::{
-    PodSettings, Problem, Source,
-    objects::{ContainerOverrides, TemplateOverrides},
-    settings,
+    PodOverrides, PodSettings, Problem, Source, is_quantity, parse_count, parse_time_to_live,
 };
 
 /// One image to keep warm.
@@ -29,7 +27,25 @@ struct Entry {
     max_waitlist_length: Option<Spanned<i64>>,
     max_parallel_pods_per_function: Option<Spanned<i64>>,
     min_pods: Option<Spanned<i64>>,
-    resources: Option<Spanned<ResourceRequirements>>,
+    resources: Option<Spanned<Resources>>,
+}
+
+/// The resources of a container, with the fields of Kubernetes in their order.
+#[derive(Deserialize, Serialize)]
+struct Resources {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claims: Option<Vec<ResourceClaim>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct ResourceClaim {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
 }
 
 const FIELDS: [&str; 6] = [
@@ -110,7 +126,7 @@ impl Entry {
             match self.time_to_live {
                 Some(text) => {
                     let line = text.referenced.line();
-                    let (time, raised) = settings::time_to_live(&text.value)
+                    let (time, raised) = parse_time_to_live(&text.value)
                         .map_err(|why| yaml::malformed(file, line, format!("timeToLive: {why}")))?;
                     problems.extend(raised.map(|why| {
                         Problem::error(&file.at_line(line), format!("timeToLive: {why}"))
@@ -120,7 +136,7 @@ impl Entry {
                 None => None,
             };
         if let Some(resources) = &self.resources
-            && let Some((name, quantity)) = settings::malformed_quantity(&resources.value)
+            && let Some((name, quantity)) = resources.value.malformed_quantity()
         {
             let message = format!("resources: {name}: {quantity:?} is not a Kubernetes quantity");
             return Err(yaml::malformed(file, resources.referenced.line(), message));
@@ -136,21 +152,28 @@ impl Entry {
             min_pods: count("minPods", self.min_pods, file)?,
             overrides: self
                 .resources
-                .map(|resources| Arc::new(of_container(resources.value))),
+                .map(|resources| Arc::new(resources.value.overrides())),
             source: Some(file.at_line(line)),
         };
         Ok(PodCacheEntry { image, settings })
     }
 }
 
-fn of_container(resources: ResourceRequirements) -> TemplateOverrides {
-    let container = ContainerOverrides {
-        resources: Some(resources),
-        ..Default::default()
-    };
-    TemplateOverrides {
-        container: Some(container),
-        ..Default::default()
+// === impl Resources ===
+
+impl Resources {
+    /// Returns the name and quantity of the first resource whose quantity Kubernetes would refuse.
+    fn malformed_quantity(&self) -> Option<(&str, &str)> {
+        let mut all = [&self.requests, &self.limits]
+            .into_iter()
+            .flatten()
+            .flatten();
+        all.find(|(_, quantity)| !is_quantity(quantity))
+            .map(|(name, quantity)| (name.as_str(), quantity.as_str()))
+    }
+
+    fn overrides(&self) -> PodOverrides {
+        PodOverrides::new(&json!({"container": {"resources": self}}))
     }
 }
 
@@ -160,6 +183,6 @@ fn count(
     file: &Source,
 ) -> Result<Option<u32>, ConfigError> {
     let Some(value) = value else { return Ok(None) };
-    settings::count(value.value)
+    parse_count(value.value)
         .map_err(|why| yaml::malformed(file, value.referenced.line(), format!("{field}: {why}")))
 }

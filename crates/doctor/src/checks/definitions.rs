@@ -3,7 +3,7 @@
 use futures::{FutureExt, future::BoxFuture, future::join_all};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use runner_config::objects::{GROUP, VERSION};
+use runner_cluster::objects::{GROUP, VERSION};
 
 use crate::{
     context::Context,

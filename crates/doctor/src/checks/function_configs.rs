@@ -1,14 +1,15 @@
 //! Checks that the runner can apply the `FunctionConfig` objects.
 
 use futures::{FutureExt, future::BoxFuture};
-use runner_config::{ListError, Listed, Severity, list_objects};
+use runner_cluster::{ListError, ListedFunctionConfig, list_function_configs};
+use runner_config::Severity;
 
 use crate::{context::Context, outcome::Outcome};
 
 pub(super) fn check(context: &Context) -> BoxFuture<'_, Vec<Outcome>> {
     async {
         let namespace = &context.options.namespace;
-        match list_objects(context.client.clone(), namespace).await {
+        match list_function_configs(context.client.clone(), namespace).await {
             Ok(objects) => judge(namespace, &objects),
             Err(ListError::Unknown) => {
                 vec![Outcome::skipped("the kind FunctionConfig is not installed")]
@@ -26,7 +27,7 @@ pub(super) fn check(context: &Context) -> BoxFuture<'_, Vec<Outcome>> {
     .boxed()
 }
 
-fn judge(namespace: &str, objects: &[Listed]) -> Vec<Outcome> {
+fn judge(namespace: &str, objects: &[ListedFunctionConfig]) -> Vec<Outcome> {
     let wrong: Vec<Outcome> = objects
         .iter()
         .filter_map(|object| judge_one(namespace, object))
@@ -40,7 +41,7 @@ fn judge(namespace: &str, objects: &[Listed]) -> Vec<Outcome> {
     wrong
 }
 
-fn judge_one(namespace: &str, object: &Listed) -> Option<Outcome> {
+fn judge_one(namespace: &str, object: &ListedFunctionConfig) -> Option<Outcome> {
     let source = &object.declaration.source;
     let name = &object.declaration.age.name;
     let edit = format!("kubectl -n {namespace} edit functionconfig {name}");

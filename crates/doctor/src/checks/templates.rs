@@ -3,8 +3,8 @@
 use futures::{FutureExt, future::BoxFuture};
 use k8s_openapi::api::core::v1::{ConfigMap, PodTemplate};
 use kube::Api;
+use runner_cluster::objects::ServiceTemplate;
 use runner_cluster::{POD_TEMPLATE, SERVICE_TEMPLATE, TemplateError, Templates};
-use runner_config::objects::ServiceTemplate;
 
 use crate::{context::Context, outcome::Outcome};
 

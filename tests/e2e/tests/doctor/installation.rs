@@ -14,7 +14,7 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
     core::NamespaceResourceScope,
 };
-use runner_config::objects::FunctionConfig;
+use runner_cluster::objects::FunctionConfig;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio::process::Command;

@@ -11,7 +11,7 @@ use k8s_openapi::api::{
     rbac::v1::Role,
 };
 use kube::{Api, api::DeleteParams};
-use runner_config::objects::{FunctionConfig, ServiceTemplate};
+use runner_cluster::objects::{FunctionConfig, ServiceTemplate};
 use serde_json::{Value, json};
 
 #[test]

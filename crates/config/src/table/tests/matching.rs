@@ -6,7 +6,7 @@ use rstest::rstest;
 use runner_core::{Function, TagConstraint};
 
 use super::{SHA, parse};
-use crate::{PodSettings, Runtime, objects::TemplateOverrides, testing::*};
+use crate::{PodOverrides, PodSettings, Runtime, testing::*};
 
 /// Returns a configuration with every kind of entry, for the cases below.
 fn everything() -> Fixture {
@@ -216,7 +216,7 @@ fn applies_pod_settings_of_an_object_to_the_listed_versions(
     #[case] applies: bool,
 ) {
     let mut listed = object("o").image("fn").pod(tags).max_pods(3);
-    let overrides = Some(Arc::new(TemplateOverrides::default()));
+    let overrides = Some(Arc::new(PodOverrides::new(&["any"])));
     listed.0.pod.as_mut().unwrap().settings.overrides = overrides.clone();
     let table = Fixture::new().object(listed).table();
     let settings = table.pod_settings(&parse(image));

@@ -1,6 +1,6 @@
 //! Permissions that the runner needs, and the commands that grant them.
 
-use runner_config::objects::GROUP;
+use runner_cluster::objects::GROUP;
 
 use crate::context::{Account, Context};
 
