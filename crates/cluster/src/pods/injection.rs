@@ -14,17 +14,34 @@ use std::{
 use runner_pool::PodFailure;
 
 use crate::{
-    ApiError, Cluster, Injection, RenderOptions, Templates, names::COPY_CONTAINER, sample_pod,
+    ApiError, Cluster, Injection, RenderOptions, Templates,
+    names::{COPY_CONTAINER, TOOLS},
+    sample_pod,
 };
 
 /// Name of the pod in dry runs. No pod of this name is ever created.
 const SAMPLE: &str = "wrapper-injection-dry-run";
 /// Time after which a refusal or a failed pod is forgotten, since clusters are upgraded.
-const REMEMBER: Duration = Duration::from_secs(3600);
+const RESULT_LIFETIME: Duration = Duration::from_secs(3600);
 /// Time between dry runs while their result is unclear.
-const ASK_AGAIN: Duration = Duration::from_secs(30);
+const UNKNOWN_LIFETIME: Duration = Duration::from_secs(30);
 /// All injections, the fastest first.
-const WAYS: [Injection; 3] = [Injection::Image, Injection::Container, Injection::Init];
+const FASTEST_FIRST: [Injection; 3] = [Injection::Image, Injection::Container, Injection::Init];
+/// Parts of messages that show that a container's image volume is missing or cannot be mounted.
+///
+/// The built-in template has no other volume. Kubelets pass image volumes without a host path,
+/// which container runtimes without support for them refuse in their own words, containerd with
+/// `failed to mkdir ""`. A runtime that ignores the volume does not find the wrapper's program.
+/// Without such a part the cause is the function's own, for example a user that its image lacks.
+const IMAGE_VOLUME_EVIDENCE: [&str; 7] = [
+    TOOLS,
+    "mkdir \"\"",
+    "host path",
+    "hostpath",
+    "image volume",
+    "invalid mount",
+    "invalid volume",
+];
 /// Waiting reasons of a container whose volume cannot be mounted or whose program does not exist.
 const MOUNT_FAILURES: [&str; 2] = ["CreateContainerError", "RunContainerError"];
 /// Termination reasons of a container whose program never ran.
@@ -172,7 +189,13 @@ impl Injector {
         let likely = match injection {
             Injection::Image => {
                 let never_ran = || NEVER_RAN.iter().any(|end| failure.message.contains(end));
-                MOUNT_FAILURES.contains(&reason) || (reason == "CrashLoopBackOff" && never_ran())
+                let message = failure.message.to_lowercase();
+                let is_of_volume = IMAGE_VOLUME_EVIDENCE
+                    .iter()
+                    .any(|part| message.contains(part));
+                is_of_volume
+                    && (MOUNT_FAILURES.contains(&reason)
+                        || (reason == "CrashLoopBackOff" && never_ran()))
             }
             Injection::Container => {
                 let of_copying = format!("container {COPY_CONTAINER}:");
@@ -226,7 +249,7 @@ impl Injector {
             Support::From(injection, why) => (injection, InjectionReason::Refused, why),
             Support::Unknown(why) => (Injection::Container, InjectionReason::Unknown, why),
         };
-        let ways = WAYS.into_iter().skip_while(|way| *way != first);
+        let ways = FASTEST_FIRST.into_iter().skip_while(|way| *way != first);
         for injection in ways {
             match self.failure(injection) {
                 Some(why) => (reason, detail) = (InjectionReason::Failed, why),
@@ -238,7 +261,9 @@ impl Injector {
 
     fn failure(&self, injection: Injection) -> Option<String> {
         let mut state = self.lock();
-        state.failures.retain(|known| known.at.elapsed() < REMEMBER);
+        state
+            .failures
+            .retain(|known| known.at.elapsed() < RESULT_LIFETIME);
         let known = state.failures.iter();
         known
             .filter(|failure| failure.injection == injection)
@@ -250,14 +275,14 @@ impl Injector {
         let mut known = self.support.lock().await;
         if let Some((support, at)) = &*known {
             let lasts = match support {
-                Support::Unknown(_) => ASK_AGAIN,
-                Support::All | Support::From(..) => REMEMBER,
+                Support::Unknown(_) => UNKNOWN_LIFETIME,
+                Support::All | Support::From(..) => RESULT_LIFETIME,
             };
             if at.elapsed() < lasts {
                 return support.clone();
             }
         }
-        let support = self.ask(templates).await;
+        let support = self.run_dry_runs(templates).await;
         *known = Some((support.clone(), Instant::now()));
         support
     }
@@ -266,9 +291,9 @@ impl Injector {
     ///
     /// A refusal counts only if a pod with a slower injection is accepted; otherwise it has another
     /// cause, such as a quota.
-    async fn ask(&self, templates: &Templates) -> Support {
+    async fn run_dry_runs(&self, templates: &Templates) -> Support {
         let mut refusals = Vec::new();
-        for injection in WAYS {
+        for injection in FASTEST_FIRST {
             match self.dry_run(injection, templates).await {
                 Ok(Injection::Image) => return Support::All,
                 Ok(_) if injection == Injection::Image => {

@@ -173,9 +173,40 @@ async fn counts_an_empty_image_volume_as_a_failure_of_the_injection() {
     injector.choose(&Templates::built_in()).await;
     let ended = failure("CrashLoopBackOff", "back-off 10s; Error, exit code 1: oh");
     assert!(!injector.record_failure(Injection::Image, &ended));
-    let not_there = "back-off 10s; StartError, exit code 128: no such file or directory";
+    let not_there = "back-off 10s; StartError, exit code 128: failed to create containerd task: \
+                     exec: \"/wrapper-server-tools/home/nonroot/wrapper-server/wrapper-server\": \
+                     no such file or directory";
     let never_ran = failure("CrashLoopBackOff", not_there);
     assert!(injector.record_failure(Injection::Image, &never_ran));
+}
+
+#[tokio::test]
+async fn keeps_image_volumes_after_a_failure_of_the_functions_own() {
+    let (injector, _) = injector(InjectionPolicy::Auto, |_, _| accepted(true));
+    let templates = Templates::built_in();
+    injector.choose(&templates).await;
+    for (reason, message) in [
+        (
+            "CreateContainerError",
+            "failed to generate spec: unable to find user app: no matching entries in passwd file",
+        ),
+        ("CreateContainerError", "context deadline exceeded"),
+        (
+            "RunContainerError",
+            "runc create failed: container init was OOM-killed (memory limit too low?)",
+        ),
+        (
+            "CrashLoopBackOff",
+            "back-off 10s; StartError, exit code 128: chdir to cwd (\"/app\"): permission denied",
+        ),
+    ] {
+        let of_function = failure(reason, message);
+        assert!(
+            !injector.record_failure(Injection::Image, &of_function),
+            "{message}"
+        );
+    }
+    assert_eq!(injector.choose(&templates).await, Injection::Image);
 }
 
 #[tokio::test]
