@@ -1,4 +1,6 @@
 //! Back-off for functions whose pods do not start.
+//!
+//! Not `backon`: the pool needs the time left at a virtual time, not an iterator of delays.
 
 use std::time::Duration;
 

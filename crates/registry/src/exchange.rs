@@ -108,7 +108,7 @@ impl Exchange {
         target: &Target<'_>,
         ask: &Ask<'_>,
     ) -> Result<Answer, RegistryError> {
-        for attempt in 1.. {
+        for (attempt, backoff) in (1..).zip(retry::backoff()) {
             let (why, asked_for) = match self.authorised(target, ask).await {
                 Ok(answer) if retry::is_worth_another_try(answer.status) => {
                     let why = format!("it answered {}{}", answer.status, said(&answer.body, ": "));
@@ -122,7 +122,7 @@ impl Exchange {
                 Err(Trouble::Again { why, after }) => (why, after),
                 Err(Trouble::Final(error)) => return Err(error),
             };
-            let delay = asked_for.unwrap_or_else(|| retry::backoff(attempt - 1));
+            let delay = asked_for.unwrap_or(backoff);
             if attempt >= target.attempts || Instant::now() + delay >= target.until {
                 return Err(target.unreachable(why, asked_for));
             }

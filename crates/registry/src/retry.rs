@@ -2,12 +2,19 @@
 
 use std::time::{Duration, SystemTime};
 
+use backon::{BackoffBuilder, ExponentialBuilder};
 use reqwest::{
     StatusCode,
     header::{HeaderMap, RETRY_AFTER},
 };
 
-const FIRST_DELAY: Duration = Duration::from_millis(200);
+/// Exponential delays; jitter adds up to the same time again, so that many runners do not retry at
+/// the same time.
+const DELAYS: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(100))
+    .with_max_delay(Duration::from_millis(25_600))
+    .without_max_times()
+    .with_jitter();
 /// Maximum `Retry-After` (24 h): a longer delay is not meant seriously and could overflow an
 /// `Instant`.
 const LONGEST_REST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -34,10 +41,9 @@ pub(crate) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration
     Some(rest.min(LONGEST_REST))
 }
 
-/// Returns an exponential back-off with jitter, so that many runners do not retry at the same time.
-pub(crate) fn backoff(attempt: u32) -> Duration {
-    let longest = FIRST_DELAY.saturating_mul(1 << attempt.min(8));
-    longest.mul_f64(0.5 + fastrand::f64() / 2.0)
+/// Returns the delays after the first, second, third … attempt, without an end.
+pub(crate) fn backoff() -> impl Iterator<Item = Duration> {
+    DELAYS.build()
 }
 
 #[cfg(test)]
@@ -62,9 +68,8 @@ mod tests {
 
     #[test]
     fn doubles_the_delay_with_every_attempt() {
-        for attempt in 0..4 {
-            let longest = FIRST_DELAY * (1 << attempt);
-            let delay = backoff(attempt);
+        for (attempt, delay) in backoff().take(12).enumerate() {
+            let longest = Duration::from_millis(200) * (1 << attempt.min(8));
             assert!(delay >= longest / 2 && delay <= longest, "{delay:?}");
         }
     }

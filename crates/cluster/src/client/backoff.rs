@@ -1,32 +1,49 @@
 //! Back-off between attempts to restart a failed watch.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use kube::runtime::utils::Backoff;
-
-const FIRST: Duration = Duration::from_millis(500);
 
 /// Longest wait, kept short because changes go unnoticed meanwhile and callers wait for them.
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// Exponential waits; jitter adds up to the same time again.
+const WAITS: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(400))
+    .with_max_delay(Duration::from_millis(2500))
+    .without_max_times()
+    .with_jitter();
+
 /// Exponential back-off, capped at 5 s, with jitter so that replicas do not retry in step.
 ///
 /// It starts over by itself if a retry is not followed by a failure within 5 s.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct WatchBackoff {
-    last: Option<(Instant, Duration)>,
+    waits: ExponentialBackoff,
+    /// End of the last wait.
+    retried: Option<Instant>,
 }
 
 // === impl WatchBackoff ===
 
 impl WatchBackoff {
     fn wait(&mut self, now: Instant) -> Duration {
-        let wait = match self.last {
-            Some((failed, waited)) if now < failed + waited + LONGEST => (waited * 2).min(LONGEST),
-            _ => FIRST,
-        };
-        self.last = Some((now, wait));
+        if self.retried.is_some_and(|retried| now >= retried + LONGEST) {
+            self.waits = WAITS.build();
+        }
+        let wait = self.waits.next().unwrap_or(LONGEST);
+        self.retried = Some(now + wait);
         wait
+    }
+}
+
+impl Default for WatchBackoff {
+    fn default() -> Self {
+        Self {
+            waits: WAITS.build(),
+            retried: None,
+        }
     }
 }
 
@@ -34,9 +51,7 @@ impl Iterator for WatchBackoff {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        let off = f64::from(now.subsec_micros() % 1000) / 2000.0;
-        Some(self.wait(Instant::now()).mul_f64(0.75 + off))
+        Some(self.wait(Instant::now()))
     }
 }
 
@@ -53,21 +68,16 @@ mod tests {
     fn doubles_the_wait_until_a_pause_without_failures() {
         let mut backoff = WatchBackoff::default();
         let mut now = Instant::now();
-        let mut waits = Vec::new();
-        for _ in 0..6 {
+        for shortest in [400, 800, 1600, 2500, 2500, 2500] {
+            let shortest = Duration::from_millis(shortest);
             let wait = backoff.wait(now);
             backoff.reset();
-            waits.push(wait.as_millis());
+            assert!(wait >= shortest && wait <= shortest * 2, "{wait:?}");
+            assert!(wait <= LONGEST, "{wait:?}");
             now += wait;
         }
-        assert_eq!(waits, [500, 1000, 2000, 4000, 5000, 5000]);
         now += LONGEST;
-        assert_eq!(backoff.wait(now), FIRST);
-    }
-
-    #[test]
-    fn limits_the_wait_including_jitter() {
-        let longest = WatchBackoff::default().take(20).max();
-        assert!(longest.is_some_and(|wait| wait <= LONGEST.mul_f64(1.25)));
+        let first = backoff.wait(now);
+        assert!(first <= Duration::from_millis(800), "{first:?}");
     }
 }

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use backon::{ExponentialBuilder, Retryable};
 use futures::{StreamExt, stream};
 use kube::{
     Api, Client, ResourceExt,
@@ -26,8 +27,11 @@ const GENERATION: &str = "functionRunnerObservedGeneration";
 const SCHEMA_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest number of concurrent patches.
 const PARALLEL: usize = 8;
-const FIRST_RETRY: Duration = Duration::from_millis(500);
-const LAST_RETRY: Duration = Duration::from_secs(30);
+/// Back-off between attempts to write a patch: 500 ms to 30 s, without an end.
+const RETRIES: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(500))
+    .with_max_delay(Duration::from_secs(30))
+    .without_max_times();
 
 /// The content of the runner's status fields: the processed generation and its error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,23 +199,20 @@ async fn make(api: &Api<DynamicObject>, write: &Write) -> Result<(), kube::Error
         ..Default::default()
     };
     let patch = Patch::Merge(&write.patch);
-    let mut delay = FIRST_RETRY;
-    loop {
-        let result = match write.part {
-            Part::Status => api.patch_status(&write.name, &parameters, &patch).await,
-            Part::Metadata => api.patch(&write.name, &parameters, &patch).await,
-        };
-        match result {
-            Ok(_) => return Ok(()),
-            // The object was removed or changed meanwhile; the watch shows the new state.
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => return Ok(()),
-            Err(error @ kube::Error::Api(_)) if is_refusal(&error) => return Err(error),
-            Err(error) => {
-                tracing::debug!(name = write.name, %error, "will write again");
-                tokio::time::sleep(delay).await;
-                delay = (delay * 2).min(LAST_RETRY);
-            }
-        }
+    let send = async || match write.part {
+        Part::Status => api.patch_status(&write.name, &parameters, &patch).await,
+        Part::Metadata => api.patch(&write.name, &parameters, &patch).await,
+    };
+    let sent = send
+        .retry(RETRIES)
+        .sleep(tokio::time::sleep)
+        .when(|error| !is_refusal(error))
+        .notify(|error, _| tracing::debug!(name = write.name, %error, "will write again"))
+        .await;
+    match sent {
+        // The object was removed or changed meanwhile; the watch shows the new state.
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        sent => sent.map(drop),
     }
 }
 
