@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{doctor, eval, failure::Failure, functions, image, status};
 
-/// Run KRM functions over packages of Kubernetes resources.
+/// Run KRM functions over packages of Kubernetes resources
 #[derive(Debug, Parser)]
 #[command(name = "krm", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {

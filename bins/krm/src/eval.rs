@@ -11,31 +11,30 @@ use runner_client::EvaluateFunctionRequest;
 
 use crate::{connection::Connection, failure::Failure};
 
-/// Run a function over a package and show what it changes
+/// Run a function over a package and show the changes
 ///
-/// The package's resources are sent to the function runner as they are written; what comes back is
-/// shown as a diff. With --in-place the files are changed: every line the function did not change
-/// in meaning keeps its bytes, comments and quotes included, and either all files are written or
-/// none.
+/// Sends the resources of the package to the function runner and shows the changes as a diff. With
+/// --in-place, the changes are written to the files: a line whose meaning does not change keeps its
+/// bytes, including comments and quotes, and either all files are written or none.
 ///
-/// Read are *.yaml, *.yml, *.json and Kptfile, in DIR and the directories below it, as far as they
-/// hold resources and .krmignore does not exclude them.
+/// The package consists of all files *.yaml, *.yml, *.json and Kptfile in DIR and its
+/// subdirectories that contain resources and are not excluded by .krmignore.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Eval {
-    /// The function's image
+    /// Image of the function
     #[arg(long, short = 'I', value_name = "IMAGE")]
     image: String,
 
-    /// The package's directory (default: the current one) or - to read a ResourceList from
-    /// standard input and write the function's to standard output; then the function's
-    /// configuration as a ConfigMap's data
+    /// Directory of the package [default: the current directory], or - to read a ResourceList from
+    /// standard input and write the resulting one to standard output; after it, the function
+    /// configuration as data of a ConfigMap
     // One list for clap, because only the value distinguishes a directory from a pair. The help
     // shows two arguments.
     #[arg(value_name = "DIR] [KEY=VALUE")]
     arguments: Vec<String>,
 
-    /// Which of the image's tags to run: a tag, or a constraint such as '>=0.4.0 <0.5.0'
+    /// Tag of the image, or a semver constraint that selects one, such as '>=0.4.0 <0.5.0'
     #[arg(
         long,
         value_name = "TAG",
@@ -44,20 +43,20 @@ pub struct Eval {
     )]
     tag: String,
 
-    /// A file with the function's configuration, a single resource
+    /// File with the function configuration, a single resource
     #[arg(long, value_name = "FILE")]
     fn_config: Option<PathBuf>,
 
-    /// Write the changes to the package; without it they are only shown
+    /// Write the changes to the package
     #[arg(long, short = 'i')]
     in_place: bool,
 
-    /// Only show what would change, which is the default
+    /// Only show the changes; this is the default
     #[arg(long, conflicts_with = "in_place")]
     dry_run: bool,
 
-    /// Write the function's ResourceList to a file, - for standard output; everything else goes to
-    /// standard error then
+    /// Write the resulting ResourceList to a file, or to standard output (-); all other output then
+    /// goes to standard error
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "in_place")]
     output: Option<PathBuf>,
 
@@ -67,22 +66,22 @@ pub struct Eval {
 
 const EXAMPLES: &str = "\
 Examples:
-  Show what a function would change in the package of this directory:
-    krm eval --image example.com/functions/set-label:v0.1.0 . label=tier value=web
+  # Show the changes that a function would make to the package in this directory
+  krm eval --image example.com/functions/set-label:v0.1.0 . label=tier value=web
 
-  Change it:
-    krm eval --in-place --image example.com/functions/set-label:v0.1.0 . label=tier value=web
+  # Write the changes
+  krm eval --in-place --image example.com/functions/set-label:v0.1.0 . label=tier value=web
 
-  Check a package; the exit code is 1 if the function finds an error:
-    krm eval --image example.com/functions/require-namespace:v0.1.0 ./package
+  # Check a package; the exit code is 1 if the function reports an error
+  krm eval --image example.com/functions/require-namespace:v0.1.0 ./package
 
-  Chain functions through pipes:
-    krm eval -I set-namespace:v0.4.1 -o - . namespace=shop | krm eval -I kubeconform:v0.1.1 -
+  # Chain functions with pipes
+  krm eval -I set-namespace:v0.4.1 -o - . namespace=shop | krm eval -I kubeconform:v0.1.1 -
 
 Exit codes:
   0  the function succeeded and reported no error
   1  the function failed or reported an error, or the package cannot be read or written
-  2  the command line is wrong
+  2  the command line is invalid
   3  the function runner cannot be reached";
 
 // === impl Eval ===

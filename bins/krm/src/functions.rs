@@ -13,30 +13,30 @@ use runner_core::defaults;
 
 use crate::failure::Failure;
 
-/// List the functions that are configured, how they run and who says so
+/// List the configured functions, their runtimes and their sources
 ///
-/// The FunctionConfig objects of a cluster and the runner's two files are put together as the
-/// runner does it; objects win over files. Below the table is what is wrong with them.
+/// Combines the FunctionConfig objects of a cluster with the two configuration files of the runner,
+/// as the runner does; objects take precedence over files. Problems are listed below the table.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Functions {
-    /// The exec runtime's file
+    /// Configuration file of the exec runtime
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// The pod runtime's file
+    /// Configuration file of the pod runtime
     #[arg(long, value_name = "FILE")]
     pod_cache_config: Option<PathBuf>,
 
-    /// The directory of cached executables; with it, missing ones are found
+    /// Directory of function executables; with it, missing executables are reported
     #[arg(long, value_name = "DIR")]
     functions: Option<PathBuf>,
 
-    /// Where bare image names come from
+    /// Prefix of image names without a slash
     #[arg(long, value_name = "PREFIX", default_value = defaults::IMAGE_PREFIX)]
     default_image_prefix: String,
 
-    /// How to show it
+    /// Output format
     #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
     output: Format,
 
@@ -44,23 +44,23 @@ pub struct Functions {
     cluster: Cluster,
 }
 
-/// Where the objects are.
+/// The cluster and namespace of the FunctionConfig objects.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cluster")]
 struct Cluster {
-    /// The namespace of the function pods, where the objects are
+    /// Namespace of the function pods and of the FunctionConfig objects
     #[arg(long, value_name = "NAME", default_value = defaults::POD_NAMESPACE)]
     pod_namespace: String,
 
-    /// The kubeconfig file (default: KUBECONFIG, the cluster this runs in, or ~/.kube/config)
+    /// Kubeconfig file [default: KUBECONFIG, the cluster this runs in, or ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// A context other than the file's current one
+    /// Context of the kubeconfig file [default: its current context]
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 
-    /// Look at the files alone
+    /// Use only the files
     #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
     no_cluster: bool,
 }
@@ -73,11 +73,11 @@ enum Format {
 
 const EXAMPLES: &str = "\
 Examples:
-  What the cluster's objects say:
-    krm functions
+  # List the functions that the objects of the cluster configure
+  krm functions
 
-  What a runner with these files would do without a cluster, and which binaries are missing:
-    krm functions --no-cluster --config ./config.yaml --functions ./functions";
+  # List the functions of two files without a cluster, and report missing executables
+  krm functions --no-cluster --config ./config.yaml --functions ./functions";
 
 // === impl Functions ===
 
@@ -137,16 +137,17 @@ impl Cluster {
         };
         let client = connect(&options).await.map_err(|error| match error {
             ConnectError::NoCluster => Failure::usage("no Kubernetes cluster is configured")
-                .hint("set KUBECONFIG, or look at files alone with --no-cluster"),
+                .hint("set KUBECONFIG, or use only files with --no-cluster"),
             error => Failure::usage(error.to_string()),
         })?;
         match list_function_configs(client, &self.pod_namespace).await {
             Ok(objects) => Ok(objects),
-            Err(error @ ListError::Failed(_)) => Err(Failure::unreachable(error.to_string())
-                .hint("look at files alone with --no-cluster")),
+            Err(error @ ListError::Failed(_)) => {
+                Err(Failure::unreachable(error.to_string())
+                    .hint("use only files with --no-cluster"))
+            }
             Err(error) => {
-                Err(Failure::failed(error.to_string())
-                    .hint("look at files alone with --no-cluster"))
+                Err(Failure::failed(error.to_string()).hint("use only files with --no-cluster"))
             }
         }
     }

@@ -9,30 +9,30 @@ use serde_json::json;
 
 use crate::failure::Failure;
 
-/// Show what the runner would know of an image: digest, platform, entrypoint
+/// Show the metadata of an image that the runner uses: digest, platform, entrypoint
 ///
-/// The image's registry is asked as the runner does it. Credentials come from docker's and podman's
-/// own files unless others are given; where they came from is shown, too.
+/// Queries the registry of the image as the runner does. Credentials come from the files of docker
+/// and podman unless another file is given; their source is shown as well.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Image {
-    /// The image; a bare name takes the default prefix
+    /// Image; a name without a slash gets the default prefix
     #[arg(value_name = "IMAGE")]
     image: String,
 
-    /// Select among the image's tags: a semver constraint or an exact tag
+    /// Tag of the image, or a semver constraint that selects one
     #[arg(long, value_name = "CONSTRAINT", value_parser = TagConstraint::parse)]
     tag: Option<TagConstraint>,
 
-    /// Where bare image names come from
+    /// Prefix of image names without a slash
     #[arg(long, value_name = "PREFIX", default_value = defaults::IMAGE_PREFIX)]
     default_image_prefix: String,
 
-    /// The platform to choose where the image is made for several (default: this machine's)
+    /// Platform to select if the image is for several [default: that of this machine]
     #[arg(long, value_name = "OS/ARCH")]
     image_platform: Option<Platform>,
 
-    /// How to show it
+    /// Output format
     #[arg(long, short = 'o', value_name = "FORMAT", default_value = "text")]
     output: Format,
 
@@ -40,24 +40,24 @@ pub struct Image {
     registry: RegistryOptions,
 }
 
-/// How registries are reached.
+/// Access to registries.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Registries")]
 struct RegistryOptions {
-    /// A docker config with credentials, such as the one mounted into the runner
+    /// Docker config with credentials, such as the one mounted into the runner
     #[arg(long, value_name = "FILE")]
     registry_auth_secret_path: Option<PathBuf>,
 
-    /// A file, or a directory with ca.crt, ca.pem, cacert.pem, ca-bundle.crt or root.crt, to trust
-    /// besides the system's roots
+    /// Certificates to trust in addition to those of the system: a file, or a directory with
+    /// ca.crt, ca.pem, cacert.pem, ca-bundle.crt or root.crt
     #[arg(long, value_name = "PATH")]
     tls_secret_path: Option<PathBuf>,
 
-    /// Speak to this registry without TLS
+    /// Registry to connect to without TLS; may be given several times
     #[arg(long, value_name = "HOST")]
     insecure_registry: Vec<String>,
 
-    /// Ask this mirror before the registry
+    /// Mirror to query before a registry; may be given several times
     #[arg(long, value_name = "HOST=MIRROR")]
     registry_mirror: Vec<Mirror>,
 }
@@ -70,14 +70,14 @@ enum Format {
 
 const EXAMPLES: &str = "\
 Examples:
-  What a function of the catalog starts:
-    krm image set-namespace:v0.4.1
+  # Show the entrypoint of a function of the catalog
+  krm image set-namespace:v0.4.1
 
-  Which version a constraint selects:
-    krm image set-namespace --tag '>= 0.4.0 < 0.5.0'
+  # Show the version that a constraint selects
+  krm image set-namespace --tag '>= 0.4.0 < 0.5.0'
 
-  Whether the runner's credentials are good for a private registry:
-    krm image registry.example.com/team/fn:v1 --registry-auth-secret-path ./config.json";
+  # Check the credentials of the runner for a private registry
+  krm image registry.example.com/team/fn:v1 --registry-auth-secret-path ./config.json";
 
 // === impl Image ===
 
@@ -90,7 +90,7 @@ impl Image {
         let image = ImageReference::qualified(&self.image, &self.default_image_prefix)
             .map_err(|error| Failure::usage(error.to_string()))?;
         let registry = Registry::new(self.options())
-            .map_err(|error| Failure::failed(format!("cannot ask registries: {error}")))?;
+            .map_err(|error| Failure::failed(format!("cannot query registries: {error}")))?;
         let found = registry
             .inspect(&image, self.tag.as_ref(), None)
             .await

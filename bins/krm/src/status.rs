@@ -27,22 +27,22 @@ use screen::Screen;
 /// Time limit of connecting and of the answer; a slower runner counts as unreachable.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Show what a function runner is doing: functions, pods, queues, how pods started
+/// Show the state of a function runner: functions, pods, queues, pod starts
 ///
-/// The runner is asked over its own port. What is degraded and what is wrong with its configuration
-/// is shown below the tables.
+/// Queries the runner on its gRPC port. Degradations and problems of the configuration are listed
+/// below the tables.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Status {
-    /// Show it again and again until Ctrl-C; a runner that restarts is waited for
+    /// Update the output until Ctrl-C, also across restarts of the runner
     #[arg(long, short = 'w')]
     watch: bool,
 
-    /// How often --watch asks
+    /// Interval of --watch
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_worded_duration)]
     interval: Duration,
 
-    /// How to show it; with --watch, JSON is one document a line
+    /// Output format; with --watch, JSON is one document per line
     #[arg(long, short = 'o', value_name = "FORMAT", default_value = "table")]
     output: Format,
 
@@ -58,20 +58,20 @@ enum Format {
 
 const EXAMPLES: &str = "\
 Examples:
-  What the runner on this machine does:
-    krm status
+  # Show the state of the runner on this machine
+  krm status
 
-  Live, of a runner in a cluster:
-    kubectl -n porch-system port-forward svc/function-runner 9445 &
-    krm status --watch
+  # Watch a runner in a cluster
+  kubectl -n porch-system port-forward svc/function-runner 9445 &
+  krm status --watch
 
-  The pods that are ready, for a script:
-    krm status -o json | jq -r '.pod.functions[].pods[] | select(.state == \"ready\").name'
+  # List the pods that are ready
+  krm status -o json | jq -r '.pod.functions[].pods[] | select(.state == \"ready\").name'
 
 Exit codes:
   0  the runner answered, or --watch was ended
-  1  the server has no status to tell
-  2  the command line is wrong
+  1  the server does not offer the status service
+  2  the command line is invalid
   3  the function runner cannot be reached";
 
 // === impl Status ===
