@@ -1,5 +1,6 @@
 //! Development tasks of the project; see `cargo xtask --help`.
 
+mod command_line;
 mod crds;
 mod dashboard;
 mod image;
@@ -19,6 +20,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    Completions(command_line::Completions),
     /// Write the custom resource definitions to deploy/crds.
     Crds(crds::Crds),
     /// Write the Grafana dashboard to deploy/observability.
@@ -28,16 +30,19 @@ enum Chore {
     Image(Box<image::Image>),
     /// Check that every library crate depends only on crates of lower floors.
     Layers(layers::Layers),
+    Man(command_line::Man),
     /// Build the wrapper as its image holds it, and print where it lies.
     Wrapper(image::WrapperProgram),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().chore {
+        Chore::Completions(completions) => completions.run(),
         Chore::Crds(crds) => crds.run(),
         Chore::Dashboard(dashboard) => dashboard.run(),
         Chore::Image(image) => image.run(),
         Chore::Layers(layers) => layers.run(),
+        Chore::Man(man) => man.run(),
         Chore::Wrapper(wrapper) => wrapper.run(),
     };
     let remedy = "check that the checkout is complete (git status) and its disk is not full (df)";

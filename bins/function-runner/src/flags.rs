@@ -21,7 +21,7 @@ use runner_telemetry::LogFormat;
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "function-runner",
-    version,
+    version = runner_version::LINE,
     args_override_self = true,
     after_help = "Flags may be written with one dash or two, and with '=' or a space before the value.\n\
                   Metrics and traces are chosen by the OTEL_* environment variables.\n\n\

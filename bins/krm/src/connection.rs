@@ -87,7 +87,7 @@ impl Server {
             tls: self.tls.read()?,
             ..options
         };
-        Client::new(&self.address, options).map_err(|error| match error {
+        Client::new(&self.address, &options).map_err(|error| match error {
             OptionsError::Tls(_) => Failure::usage(error.to_string())
                 .hint("check the files of --ca-file, --cert-file and --key-file"),
             OptionsError::Scheme { .. } => Failure::usage(format!("--address {error}"))

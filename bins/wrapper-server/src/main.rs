@@ -39,7 +39,7 @@ fn main() -> ExitCode {
                 ExitCode::SUCCESS
             }
             Ok(flags::Asked::Version) => {
-                println!("wrapper-server {}", env!("CARGO_PKG_VERSION"));
+                println!("wrapper-server {}", runner_version::LINE);
                 ExitCode::SUCCESS
             }
             Err(error) => complain(&error.to_string(), 2),

@@ -43,7 +43,7 @@ impl Client {
     ///
     /// # Errors
     /// Returns an error if the address or the TLS settings are invalid.
-    pub fn new(address: &str, options: Options) -> Result<Self, OptionsError> {
+    pub fn new(address: &str, options: &Options) -> Result<Self, OptionsError> {
         Ok(Self {
             address: address.to_owned(),
             endpoint: options.endpoint(address)?,

@@ -35,7 +35,7 @@
 //! let address = server.address()?.to_string();
 //! tokio::spawn(server.serve());
 //!
-//! let client = Client::new(&address, Options::default())?;
+//! let client = Client::new(&address, &Options::default())?;
 //! let timeout = Duration::from_secs(10);
 //! let request = |image: &str| EvaluateFunctionRequest {
 //!     image: image.to_owned(),

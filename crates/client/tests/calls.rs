@@ -56,7 +56,7 @@ async fn server() -> (String, Lifecycle) {
 }
 
 fn client(address: &str) -> Client {
-    Client::new(address, Options::default()).unwrap()
+    Client::new(address, &Options::default()).unwrap()
 }
 
 fn request(image: &str) -> EvaluateFunctionRequest {
@@ -136,7 +136,7 @@ async fn does_not_send_a_request_over_the_limit() {
         ..Options::default()
     };
     // No server listens at this address, so a request that is sent fails differently.
-    let client = Client::new("127.0.0.1:1", options).unwrap();
+    let client = Client::new("127.0.0.1:1", &options).unwrap();
     let error = client.evaluate(request("echo"), TIMEOUT).await.unwrap_err();
     assert!(
         matches!(error, CallError::RequestTooLarge { limit: 10, .. }),

@@ -13,3 +13,4 @@ mod functions;
 mod image;
 mod status;
 mod support;
+mod version;

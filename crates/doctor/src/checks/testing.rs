@@ -37,7 +37,7 @@ pub(super) async fn run_checks(
     let client = kube::Client::new(service, "default");
     let runner = runner.map(|address| {
         let options = runner_client::Options::default();
-        Client::new(address, options).unwrap()
+        Client::new(address, &options).unwrap()
     });
     let context = Context::new(client, runner, Options::default()).await;
     let outcomes = join_all(checks.iter().map(|check| check(&context))).await;

@@ -1,0 +1,47 @@
+//! The function runner: flags and start-up only.
+//!
+//! `main.rs` calls [`main`]; `cargo xtask` generates completions and man pages from [`command`].
+
+mod enabled;
+mod flags;
+mod pods;
+mod registry;
+mod run;
+mod status;
+mod tls;
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use flags::Flags;
+
+/// Serves as the command line of this process requests, and returns the exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let flags = Flags::from_command_line();
+    match run::run(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("function-runner: {}", sentence(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns the definition of the command line.
+#[must_use]
+pub fn command() -> clap::Command {
+    Flags::command()
+}
+
+/// Formats an error and its sources as one line; a source that an error already quotes is omitted.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut said = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
+}
