@@ -21,6 +21,7 @@ mod process;
 pub mod registry;
 mod resources;
 mod server_process;
+mod status_server;
 mod wait;
 
 pub use api_server::{ApiRequest, ApiRequests, api_server, refusal};
@@ -35,4 +36,5 @@ pub use package::Package;
 pub use process::{Ended, Run, run, wait_for_end, without_telemetry};
 pub use resources::{ProcessResources, children, exists, has_ended, peak_memory, resident_memory};
 pub use server_process::ServerProcess;
+pub use status_server::status_server;
 pub use wait::{Condition, LIMIT, eventually, eventually_async};

@@ -6,19 +6,13 @@ use std::{
     time::Instant,
 };
 
-use runner_proto::runner_status::{
-    ExecRuntime, GetStatusRequest, GetStatusResponse, Phase,
-    runner_status_server::{RunnerStatus, RunnerStatusServer},
+use runner_proto::runner_status::{ExecRuntime, GetStatusResponse, Phase};
+use runner_test_support::{
+    BackgroundServer, FakeRunner, Function, LIMIT, status_server, wait_for_end,
 };
-use runner_test_support::{BackgroundServer, FakeRunner, Function, LIMIT, wait_for_end};
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{Request, Response, Status, transport::Server};
 
 use crate::support::krm;
-
-struct Service;
 
 /// A running `krm status --watch`, which is killed when dropped.
 struct Watching {
@@ -28,34 +22,21 @@ struct Watching {
 
 /// Starts a runner that serves only its status.
 fn reporting_runner() -> BackgroundServer {
-    BackgroundServer::start(serve_status)
+    reporting_runner_at(SocketAddr::from(([127, 0, 0, 1], 0)))
 }
 
-async fn serve_status(listener: TcpListener) {
-    let server = Server::builder().add_service(RunnerStatusServer::new(Service));
-    let incoming = TcpListenerStream::new(listener);
-    server.serve_with_incoming(incoming).await.unwrap();
-}
-
-// === impl Service ===
-
-#[tonic::async_trait]
-impl RunnerStatus for Service {
-    async fn get_status(
-        &self,
-        _: Request<GetStatusRequest>,
-    ) -> Result<Response<GetStatusResponse>, Status> {
-        Ok(Response::new(GetStatusResponse {
-            version: "9.9.9".to_owned(),
-            phase: Phase::Serving.into(),
-            exec: Some(ExecRuntime {
-                parallel: 2,
-                running: 1,
-                ..ExecRuntime::default()
-            }),
-            ..GetStatusResponse::default()
-        }))
-    }
+fn reporting_runner_at(address: SocketAddr) -> BackgroundServer {
+    let status = GetStatusResponse {
+        version: "9.9.9".to_owned(),
+        phase: Phase::Serving.into(),
+        exec: Some(ExecRuntime {
+            parallel: 2,
+            running: 1,
+            ..ExecRuntime::default()
+        }),
+        ..GetStatusResponse::default()
+    };
+    status_server(address, status)
 }
 
 /// Returns a `krm status --watch` that refreshes every 20 ms, with its output in a pipe.
@@ -139,7 +120,7 @@ fn continues_a_watch_after_a_runner_restart_until_ctrl_c() {
     drop(runner);
     let trouble = watching.next_line_with("retrying");
     assert!(trouble.contains(&address.to_string()), "{trouble}");
-    let _restarted = BackgroundServer::start_at(address, serve_status);
+    let _restarted = reporting_runner_at(address);
     watching.next_line_with("function-runner 9.9.9");
     assert_eq!(watching.end(Signal::INT), Some(0));
 }

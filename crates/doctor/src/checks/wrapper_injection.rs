@@ -94,19 +94,11 @@ pub(super) fn options(context: &Context) -> RenderOptions {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        net::SocketAddr,
-        sync::atomic::{AtomicUsize, Ordering},
-    };
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use runner_proto::runner_status::{
-        GetStatusRequest, GetStatusResponse, PodRuntime,
-        runner_status_server::{RunnerStatus, RunnerStatusServer},
-    };
+    use runner_proto::runner_status::{GetStatusResponse, PodRuntime};
+    use runner_test_support::{BackgroundServer, status_server};
     use serde_json::{Value, json};
-    use tokio::net::TcpListener;
-    use tokio_stream::wrappers::TcpListenerStream;
-    use tonic::{Request, Response, Status, transport::Server};
 
     use super::*;
     use crate::{
@@ -117,34 +109,18 @@ mod tests {
         },
     };
 
-    /// A runner that reports a fixed injection.
-    struct Runner {
-        injection: &'static str,
-    }
-
-    #[tonic::async_trait]
-    impl RunnerStatus for Runner {
-        async fn get_status(
-            &self,
-            _: Request<GetStatusRequest>,
-        ) -> Result<Response<GetStatusResponse>, Status> {
-            Ok(Response::new(GetStatusResponse {
-                pod: Some(PodRuntime {
-                    wrapper_injection: self.injection.to_owned(),
-                    wrapper_injection_reason: "a node cannot mount images".to_owned(),
-                    ..PodRuntime::default()
-                }),
-                ..GetStatusResponse::default()
-            }))
-        }
-    }
-
-    async fn runner(injection: &'static str) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = Server::builder().add_service(RunnerStatusServer::new(Runner { injection }));
-        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
-        address
+    /// Starts a runner that reports this injection.
+    fn runner(injection: &str) -> BackgroundServer {
+        let pod = PodRuntime {
+            wrapper_injection: injection.to_owned(),
+            wrapper_injection_reason: "a node cannot mount images".to_owned(),
+            ..PodRuntime::default()
+        };
+        let status = GetStatusResponse {
+            pod: Some(pod),
+            ..GetStatusResponse::default()
+        };
+        status_server(([127, 0, 0, 1], 0).into(), status)
     }
 
     fn mounts_images(path: &str) -> (u16, Value) {
@@ -180,7 +156,8 @@ mod tests {
 
     #[tokio::test]
     async fn reports_the_injection_that_a_runner_uses() {
-        let address = runner("container").await.to_string();
+        let runner = runner("container");
+        let address = runner.address().to_string();
         let findings = run_checks(&[check], Some(&address), mounts_images).await;
         assert_eq!(
             findings,
@@ -190,7 +167,8 @@ mod tests {
 
     #[tokio::test]
     async fn makes_dry_runs_if_the_runner_has_not_chosen_or_does_not_answer() {
-        let not_chosen = runner("").await.to_string();
+        let runner = runner("");
+        let not_chosen = runner.address().to_string();
         for address in [&*not_chosen, "127.0.0.1:1"] {
             let findings = run_checks(&[check], Some(address), mounts_images).await;
             assert!(findings[0].finding.starts_with("image, by dry run"));
