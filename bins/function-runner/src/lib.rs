@@ -13,6 +13,7 @@ mod tls;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use runner_core::with_causes;
 
 use flags::Flags;
 
@@ -23,7 +24,7 @@ pub fn main() -> ExitCode {
     match run::run(flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("function-runner: {}", sentence(&error));
+            eprintln!("function-runner: {}", with_causes(error.as_ref()));
             ExitCode::FAILURE
         }
     }
@@ -33,15 +34,4 @@ pub fn main() -> ExitCode {
 #[must_use]
 pub fn command() -> clap::Command {
     Flags::command()
-}
-
-/// Formats an error and its sources as one line; a source that an error already quotes is omitted.
-fn sentence(error: &anyhow::Error) -> String {
-    let mut said = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !said.contains(&cause) {
-            said = format!("{said}: {cause}");
-        }
-    }
-    said
 }

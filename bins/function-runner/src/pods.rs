@@ -12,7 +12,10 @@ use runner_cluster::{
     own_namespace, watch_function_configs,
 };
 use runner_config::{Configuration, SHORTEST_TIME_TO_LIVE};
-use runner_core::environment::{KUBERNETES_SERVICE_HOST, WRAPPER_SERVER_IMAGE};
+use runner_core::{
+    environment::{KUBERNETES_SERVICE_HOST, WRAPPER_SERVER_IMAGE},
+    with_causes,
+};
 use runner_pod::{Announcing, Connect, Pod, PodOptions, Tracing};
 use runner_pool::{Limits, Settings};
 use runner_service::ListenAt;
@@ -246,7 +249,8 @@ async fn announcing(flags: &PodFlags) -> Option<Announcing> {
         Err(error) => {
             warn!(
                 port = flags.announce_port,
-                "{error:#}: pods are found by the watch alone"
+                "{}: pods are found by the watch alone",
+                with_causes(error.as_ref())
             );
             None
         }

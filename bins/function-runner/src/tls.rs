@@ -3,6 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, Result};
+use runner_core::with_causes;
 use runner_service::{Tls, TlsFiles};
 use tracing::{info, warn};
 
@@ -36,7 +37,7 @@ async fn follow(flags: ServerFlags, files: TlsFiles, tls: Tls) {
         let read = match read_all(&flags) {
             Ok(Some(files)) => Ok(files),
             Ok(None) => return,
-            Err(error) => Err(format!("{error:#}")),
+            Err(error) => Err(with_causes(error.as_ref())),
         };
         if read == last {
             continue;

@@ -1,8 +1,8 @@
 //! Errors of a client: invalid options, and failed calls.
 
-use std::{error::Error, iter::successors, time::Duration};
+use std::{error::Error, time::Duration};
 
-use runner_core::EvaluationError;
+use runner_core::{EvaluationError, causes, innermost};
 use tonic::{Code, ConnectError, Status, TimeoutExpired};
 
 /// A reason why a client cannot be created.
@@ -166,17 +166,8 @@ impl Call<'_> {
     }
 }
 
-fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    successors(Some(error), |&error| error.source())
-}
-
 fn has_cause<E: Error + 'static>(status: &Status) -> bool {
     causes(status).any(|error| error.is::<E>())
-}
-
-/// Returns the message of the innermost cause, which is the most specific one.
-fn innermost(error: &(dyn Error + 'static)) -> String {
-    causes(error).last().unwrap_or(error).to_string()
 }
 
 /// Returns the innermost cause of a status, or its message if a server sent it.

@@ -13,8 +13,6 @@ use kube::{
 };
 use tower::util::MapResultLayer;
 
-pub use outage::innermost;
-
 pub(crate) use backoff::WatchBackoff;
 use outage::Outage;
 

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use runner_core::{EvaluationError, Reason};
+use runner_core::{EvaluationError, Reason, innermost};
 use runner_pool::StartFailure;
-
-use crate::innermost;
 
 /// The reason why a request to the API server failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -24,7 +24,7 @@ mod templates;
 mod testing;
 mod watches;
 
-pub use client::{ClusterOptions, ConnectError, connect, innermost};
+pub use client::{ClusterOptions, ConnectError, connect};
 pub use error::ApiError;
 pub use function_configs::{
     FunctionConfigWatch, ListError, ListedFunctionConfig, WatchState, declaration,

@@ -3,6 +3,7 @@
 //!
 //! This crate does no I/O and depends on neither gRPC, nor Kubernetes, nor processes.
 
+mod causes;
 mod chain;
 pub mod defaults;
 mod duration;
@@ -12,7 +13,9 @@ mod evaluation;
 pub mod flags;
 mod image;
 mod tag;
+pub mod text;
 
+pub use causes::{causes, innermost, with_causes};
 pub use chain::{Chain, not_found};
 pub use duration::{BadDuration, DisplayDuration, parse_duration, parse_worded_duration};
 pub use error::{EvaluationError, Reason};

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Error, Result};
+use runner_core::with_causes;
 
 /// Attaches a remedy to the error of a result.
 pub trait Remedy<T> {
@@ -77,7 +78,7 @@ pub fn report(error: &Error, general_remedy: &str) -> String {
         .chain()
         .find_map(|cause| cause.downcast_ref::<Failure>())
         .map_or(general_remedy, |failure| &failure.remedy);
-    let cause = one_line(&format!("{error:#}"));
+    let cause = one_line(&with_causes(error.as_ref()));
     format!("error: {cause}\n help: {}", one_line(remedy))
 }
 
@@ -90,7 +91,7 @@ fn one_line(text: &str) -> String {
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:#}", self.cause)
+        formatter.write_str(&with_causes(self.cause.as_ref()))
     }
 }
 

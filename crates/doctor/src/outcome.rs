@@ -93,6 +93,6 @@ impl Outcome {
 pub(crate) fn message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
-        error => runner_cluster::innermost(error),
+        error => runner_core::innermost(error),
     }
 }

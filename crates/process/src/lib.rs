@@ -25,7 +25,6 @@ mod standby;
 pub use admission::Admission;
 pub use engine::{Completed, Engine, EngineOptions, Limits, RunError};
 pub use exit::Exit;
-pub use log::{excerpt, shorten};
 pub use orphans::{Orphans, become_subreaper};
 pub use program::{Program, StartError, Surroundings};
 pub use scratch::remove_abandoned;

@@ -1,6 +1,7 @@
 //! A function's standard error: complete while it is short, otherwise its beginning and its end.
 
 use bytes::Bytes;
+use runner_core::text::cut_mark;
 
 /// The first and the last bytes of a stream, and the number of bytes cut out between them.
 pub(crate) struct Log {
@@ -52,42 +53,6 @@ impl Log {
     }
 }
 
-/// Shortens a log to at most `limit` bytes by cutting out its middle.
-///
-/// Returns an empty log if not even the mark of the cut fits.
-#[must_use]
-pub fn shorten(log: Bytes, limit: usize) -> Bytes {
-    if log.len() <= limit {
-        return log;
-    }
-    let longest_mark = cut_mark(log.len() as u64).len();
-    let Some(kept) = limit.checked_sub(longest_mark) else {
-        return Bytes::new();
-    };
-    let (head, tail) = (&log[..kept / 4], &log[log.len() - (kept - kept / 4)..]);
-    let mark = cut_mark((log.len() - kept) as u64);
-    Bytes::from([head, mark.as_bytes(), tail].concat())
-}
-
-/// Returns about `limit` bytes of a log as text for a message.
-///
-/// The middle of a longer log is cut out, and bytes that are not UTF-8 are replaced.
-#[must_use]
-pub fn excerpt(log: &[u8], limit: usize) -> String {
-    if log.len() <= limit {
-        return String::from_utf8_lossy(log).into_owned();
-    }
-    // The end of a log is more useful than its start.
-    let head = String::from_utf8_lossy(&log[..limit / 4]);
-    let tail = String::from_utf8_lossy(&log[log.len() - (limit - limit / 4)..]);
-    let cut = cut_mark((log.len() - limit) as u64);
-    format!("{head}{cut}{tail}")
-}
-
-fn cut_mark(cut: u64) -> String {
-    format!("\n[… {cut} bytes cut …]\n")
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -106,25 +71,7 @@ mod tests {
         );
     }
 
-    #[test]
-    fn keeps_more_of_the_end_in_an_excerpt() {
-        let text = excerpt(b"0123456789abcdef", 8);
-        assert_eq!(text, "01\n[… 8 bytes cut …]\nabcdef");
-        assert_eq!(excerpt(b" short\n", 8), " short\n");
-    }
-
     proptest! {
-        #[test]
-        fn shortens_only_a_log_over_the_limit(
-            log in prop::collection::vec(any::<u8>(), 0..300),
-            limit in 0usize..300,
-        ) {
-            let short = shorten(Bytes::from(log.clone()), limit);
-            prop_assert!(short.len() <= limit);
-            prop_assert_eq!(short == log, log.len() <= limit || log.is_empty());
-            prop_assert!(!short.is_empty() || limit < 30 || log.is_empty());
-        }
-
         #[test]
         fn keeps_both_ends_for_any_chunks(
             chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20),

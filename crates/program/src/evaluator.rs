@@ -6,8 +6,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use runner_core::{Evaluation, EvaluationError, Output, Reason};
-use runner_process::{Completed, Engine, Program, RunError, StartError, excerpt, shorten};
+use runner_core::{
+    Evaluation, EvaluationError, Output, Reason,
+    text::{excerpt, shorten},
+};
+use runner_process::{Completed, Engine, Program, RunError, StartError};
 
 use crate::{Wording, outcome};
 

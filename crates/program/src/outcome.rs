@@ -2,8 +2,8 @@
 //!
 //! The error texts are old and reach package authors, so they must not change.
 
-use runner_core::{EvaluationError, Reason};
-use runner_process::{Completed, Exit, excerpt};
+use runner_core::{EvaluationError, Reason, text::excerpt};
+use runner_process::{Completed, Exit};
 use runner_resourcelist::{Envelope, ScanError, scan};
 
 use crate::evaluator::EXCERPT;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use reqwest::{Client, redirect};
+use runner_core::causes;
 use rustls::ClientConfig;
 
 use crate::{
@@ -176,9 +177,7 @@ pub(crate) fn describe(error: &reqwest::Error) -> String {
     } else {
         String::new()
     };
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
+    for said in causes(error).skip(1).map(ToString::to_string) {
         // These layers of the client add no information.
         let empty = matches!(
             said.as_str(),
@@ -190,7 +189,6 @@ pub(crate) fn describe(error: &reqwest::Error) -> String {
             }
             text.push_str(&said);
         }
-        cause = error.source();
     }
     if text.is_empty() {
         error.to_string()

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use runner_core::causes;
 use runner_proto::evaluator::EvaluateFunctionResponse;
 use tokio::task::JoinSet;
 use tonic::{ConnectError, Status};
@@ -152,9 +153,7 @@ impl Record {
 
 /// Returns whether a call failed because no connection could be made, so that nothing was sent.
 fn failed_to_connect(status: &Status) -> bool {
-    let first = Error::source(status);
-    let mut causes = std::iter::successors(first, |&error| error.source());
-    causes.any(|error| error.is::<ConnectError>())
+    causes(status).any(<dyn Error>::is::<ConnectError>)
 }
 
 /// Calls until a connection can be made, and returns whether that call succeeded.

@@ -6,6 +6,8 @@ use std::{
     time::Instant,
 };
 
+use runner_core::innermost;
+
 /// The reachability of the API server, shared by all requests of a client.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outage {
@@ -42,18 +44,6 @@ impl Outage {
     }
 }
 
-/// Returns the text of the last error in the chain of sources, which is the actual cause.
-///
-/// The errors before it name only the layers of the client.
-#[must_use]
-pub fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -70,15 +60,5 @@ mod tests {
         assert_eq!(*outage.lock(), started, "logged once");
         outage.answered();
         assert_eq!(*outage.lock(), None);
-    }
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("client error (Connect)")]
-    struct Layer(#[source] io::Error);
-
-    #[test]
-    fn names_the_innermost_cause() {
-        let refused = io::Error::other("connection refused");
-        assert_eq!(innermost(&Layer(refused)), "connection refused");
     }
 }

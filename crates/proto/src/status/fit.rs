@@ -5,7 +5,7 @@
 //! hyper to 16 KiB, Go to 16 MiB. A client that receives more closes the connection, and with it
 //! all calls that share it.
 
-use runner_core::EvaluationError;
+use runner_core::{EvaluationError, text::cut_middle};
 use tonic::{Status, codegen::http::HeaderMap};
 
 use super::OWN_AGENT;
@@ -64,31 +64,14 @@ fn size(status: &Status) -> usize {
 }
 
 fn cut_texts(error: &EvaluationError, longest: usize) -> EvaluationError {
-    let mut shorter = EvaluationError::new(error.reason(), cut(error.message(), longest));
+    let mut shorter = EvaluationError::new(error.reason(), cut_middle(error.message(), longest));
     for (key, value) in error.metadata() {
-        shorter = shorter.with(key.as_str(), cut(value, longest));
+        shorter = shorter.with(key.as_str(), cut_middle(value, longest));
     }
     match error.retry_after() {
         Some(delay) => shorter.retry_in(delay),
         None => shorter,
     }
-}
-
-/// Cuts the middle out of a text.
-///
-/// Three quarters of the remaining text are from its end, which is more informative than its start.
-fn cut(text: &str, longest: usize) -> String {
-    if text.len() <= longest {
-        return text.to_owned();
-    }
-    let head = text.floor_char_boundary(longest / 4);
-    let tail = text.ceil_char_boundary(text.len() - (longest - longest / 4));
-    let cut = tail - head;
-    format!(
-        "{}\n[… {cut} bytes cut …]\n{}",
-        &text[..head],
-        &text[tail..]
-    )
 }
 
 #[cfg(test)]

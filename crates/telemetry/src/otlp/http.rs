@@ -1,10 +1,11 @@
 //! The HTTP client for a collector.
 
-use std::{error::Error, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use hyper_util::client::legacy::connect::HttpConnector;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response, hyper::HyperClient};
+use runner_core::with_causes;
 use tokio::runtime::Handle;
 
 use crate::{TelemetryError, settings::Collector};
@@ -63,7 +64,8 @@ impl HttpClient for OnRuntime {
             .spawn(async move { client.send_bytes(request).await })
             .await?;
         if let Err(error) = &answer {
-            // The exporter itself only logs that the network failed. With the target of the
+            // The exporter itself only logs that the network failed. Only the last source
+            // distinguishes a refused connection from an untrusted certificate. With the target of the
             // exporter's crate, the log suppresses repeated warnings.
             tracing::warn!(
                 target: "opentelemetry_http",
@@ -73,14 +75,4 @@ impl HttpClient for OnRuntime {
         }
         answer
     }
-}
-
-/// Joins an error with all its sources.
-///
-/// Only the last source distinguishes a refused connection from an untrusted certificate.
-fn with_causes(error: &(dyn Error + 'static)) -> String {
-    std::iter::successors(Some(error), |&error| error.source())
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
 }

@@ -2,6 +2,7 @@
 
 use std::{error::Error, fmt};
 
+use runner_core::with_causes;
 use serde_json::{Number, Value};
 use tracing::field::{Field, Visit};
 
@@ -81,14 +82,7 @@ impl Visit for Fields {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
-        let mut text = value.to_string();
-        let mut source = value.source();
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        self.put(field, text);
+        self.put(field, with_causes(value));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

@@ -99,7 +99,7 @@ fn logs_an_error_with_its_sources() {
         tracing::info!(target: "runner_service", error, "text");
     });
     let text = logged[0]["error"].as_str().unwrap();
-    assert!(text.ends_with("refused: refused"), "{text}");
+    assert!(text.ends_with("PROMETHEUS_PORT): refused"), "{text}");
 }
 
 #[test]
