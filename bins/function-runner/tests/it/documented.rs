@@ -114,7 +114,7 @@ async fn quotes_only_texts_that_the_programs_print() {
 fn documents_exactly_the_printed_start_failures() {
     let documented: Vec<Pattern> = quotes(&repository())
         .iter()
-        .filter(|quote| quote.section == "It does not start")
+        .filter(|quote| quote.section == "The runner does not start")
         .map(|quote| Pattern::of_quote(&quote.text))
         .collect();
     let refusals = refusals();
