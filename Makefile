@@ -27,7 +27,7 @@ test: ## Set up and run every test, those on Kubernetes too
 test-fast: ## Set up and run every test that needs no cluster
 	@scripts/test fast
 
-lint: ## Formatting, clippy with warnings denied, licences and duplicates of dependencies
+lint: ## Formatting, clippy and rustdoc with warnings denied, examples, layering, dependencies
 	@scripts/setup lint
 	@scripts/lint
 

@@ -10,6 +10,51 @@
 //!  outcomes ──┘    ↑ now                     └─→ probe ──────────────────→ pods
 //! ```
 //!
+//! The example plays the driver for one request to a function without pods:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use runner_core::{Digest, ImageReference};
+//! use runner_pool::{
+//!     Action, Event, Function, Limits, Observed, PodPhase, Pool, Request, RequestId, Settings, Time,
+//!     Uid,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let image: ImageReference = "example.com/functions/set-labels:v1".parse()?;
+//! let digest = Digest::parse(&format!("sha256:{}", "a".repeat(64)))?;
+//! let function = Arc::new(Function::new(&image, digest, Settings::default()));
+//! let mut pool = Pool::new(Limits::default(), "template-version");
+//! let now = Time::from_unix_secs(1_000_000);
+//! let mut actions = Vec::new();
+//!
+//! // A request arrives: the pool wants a pod.
+//! let request = Request { id: RequestId(1), function: function.clone(), deadline: None };
+//! pool.handle(now, Event::Request(request), &mut actions);
+//! let Some(Action::Create(create)) = actions.pop() else { panic!("{actions:?}") };
+//!
+//! // The watch shows that the pod is ready: the pool assigns the request to it.
+//! let uid = Uid::from("uid-1");
+//! pool.handle(now, Event::Pod(Observed {
+//!     name: create.name.clone(),
+//!     slot: create.slot,
+//!     uid: uid.clone(),
+//!     resource_version: "1".into(),
+//!     image: function.image().clone(),
+//!     template: create.template,
+//!     phase: PodPhase::Ready,
+//!     reclaim_after: None,
+//! }), &mut actions);
+//! let assigned = actions.iter().any(|action| matches!(
+//!     action,
+//!     Action::Assign(assign) if assign.request == RequestId(1) && assign.pod == uid
+//! ));
+//! assert!(assigned, "{actions:?}");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # States of a pod
 //!
 //! ```text
