@@ -18,22 +18,25 @@ use runner_core::ImageReference;
 
 use crate::{
     RegistryError,
-    metrics::{Answered, Metrics},
+    metrics::{LookupResult, Metrics},
 };
 
-mod front;
+mod recent;
 
-use front::Front;
+use recent::RecentEntries;
 
 /// Maximum delay (30 s) before a check is repeated that failed because the registry was
 /// unreachable.
-const CHECK_AGAIN: Duration = Duration::from_secs(30);
+const MAX_CHECK_RETRY_DELAY: Duration = Duration::from_secs(30);
 
-pub(crate) struct Lookups<K, V> {
-    /// Successful results only; failures expire in `entries`.
-    front: Arc<Front<K, Arc<Entry<V>>>>,
+/// A cache of lookups, with one lookup at a time per key.
+pub(crate) struct LookupCache<K, V> {
+    /// Results that were read recently; never failures, because those expire.
+    recent: Arc<RecentEntries<K, Arc<Entry<V>>>>,
+    /// All results and failures.
     entries: Cache<K, Arc<Entry<V>>>,
     ttl: Duration,
+    /// Start of the clock that [`Entry::check_at`] refers to.
     clock: Instant,
     metrics: Metrics,
 }
@@ -48,9 +51,9 @@ struct Entry<V> {
 /// Expiry of failures after a fixed time; results do not expire.
 struct FailuresExpire(Duration);
 
-// === impl Lookups ===
+// === impl LookupCache ===
 
-impl<K, V> Lookups<K, V>
+impl<K, V> LookupCache<K, V>
 where
     K: Clone + Eq + Hash + Send + Sync + 'static,
     V: Clone + PartialEq + Send + Sync + 'static,
@@ -66,7 +69,9 @@ where
             .expire_after(FailuresExpire(failure_ttl))
             .build();
         Self {
-            front: Arc::new(Front::new(usize::try_from(capacity).unwrap_or(usize::MAX))),
+            recent: Arc::new(RecentEntries::new(
+                usize::try_from(capacity).unwrap_or(usize::MAX),
+            )),
             entries,
             ttl,
             clock: Instant::now(),
@@ -89,16 +94,16 @@ where
         F: FnOnce(Option<V>) -> L,
         L: Future<Output = Result<V, RegistryError>> + Send + 'static,
     {
-        if let Some(entry) = self.front.get(key) {
-            return self.remembered(key, &entry, load);
+        if let Some(entry) = self.recent.get(key) {
+            return self.cached(key, &entry, load);
         }
         if let Some(entry) = self.entries.get(key).await {
             if entry.outcome.is_ok() {
-                self.front.put(key.clone(), Arc::clone(&entry));
+                self.recent.put(key.clone(), Arc::clone(&entry));
             }
-            return self.remembered(key, &entry, load);
+            return self.cached(key, &entry, load);
         }
-        self.metrics.lookup(Answered::Miss);
+        self.metrics.lookup(LookupResult::Miss);
         let check_at = if fixed {
             u64::MAX
         } else {
@@ -119,7 +124,7 @@ where
         }
     }
 
-    fn remembered<F, L>(&self, key: &K, entry: &Arc<Entry<V>>, load: F) -> Result<V, RegistryError>
+    fn cached<F, L>(&self, key: &K, entry: &Arc<Entry<V>>, load: F) -> Result<V, RegistryError>
     where
         F: FnOnce(Option<V>) -> L,
         L: Future<Output = Result<V, RegistryError>> + Send + 'static,
@@ -127,14 +132,14 @@ where
         let known = match &entry.outcome {
             Ok(known) => known,
             Err(error) => {
-                self.metrics.lookup(Answered::Failure);
+                self.metrics.lookup(LookupResult::Failure);
                 return Err(error.clone());
             }
         };
         if self.now() < entry.check_at.load(Ordering::Relaxed) {
-            self.metrics.lookup(Answered::Hit);
+            self.metrics.lookup(LookupResult::Hit);
         } else {
-            self.metrics.lookup(Answered::Stale);
+            self.metrics.lookup(LookupResult::Stale);
             if !entry.being_checked.swap(true, Ordering::AcqRel) {
                 self.check(key.clone(), Arc::clone(entry), load(Some(known.clone())));
             }
@@ -146,7 +151,7 @@ where
     where
         L: Future<Output = Result<V, RegistryError>> + Send + 'static,
     {
-        let (front, entries) = (Arc::clone(&self.front), self.entries.clone());
+        let (recent, entries) = (Arc::clone(&self.recent), self.entries.clone());
         let metrics = self.metrics.clone();
         let (ttl, clock) = (self.ttl, self.clock);
         tokio::spawn(async move {
@@ -156,25 +161,25 @@ where
                     entry.check_at.store(later(ttl), Ordering::Relaxed);
                 }
                 Ok(found) => {
-                    // A concurrent reader may put the old entry back into `front`. It is due for a
+                    // A concurrent reader may put the old entry back into `recent`. It is due for a
                     // check, which ends here again.
                     let found = Arc::new(Entry::new(Ok(found), later(ttl)));
                     entries.insert(key.clone(), Arc::clone(&found)).await;
-                    front.put(key, found);
+                    recent.put(key, found);
                 }
                 // An outdated result is better than none.
                 Err(error) if error.is_temporary() => {
                     metrics.error(&error);
-                    tracing::warn!(%error, "cannot check an image, keeping what is known of it");
+                    tracing::warn!(%error, "cannot check an image; its cached metadata stays in use");
                     entry
                         .check_at
-                        .store(later(ttl.min(CHECK_AGAIN)), Ordering::Relaxed);
+                        .store(later(ttl.min(MAX_CHECK_RETRY_DELAY)), Ordering::Relaxed);
                 }
                 Err(error) => {
                     metrics.error(&error);
-                    tracing::warn!(%error, "an image that was known is no longer there");
+                    tracing::warn!(%error, "a cached image is no longer available");
                     entries.invalidate(&key).await;
-                    front.remove(&key);
+                    recent.remove(&key);
                 }
             }
             entry.being_checked.store(false, Ordering::Release);

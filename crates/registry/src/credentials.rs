@@ -13,14 +13,15 @@ use std::{
 
 use docker_credential::{CredentialRetrievalError, DockerCredential};
 
-mod file;
+mod docker_config;
 
-use file::{Place, place};
+use docker_config::{CredentialLocation, locate};
 
 /// Timeout of a credential helper (10 s): one that calls a cloud API takes about a second, and one
 /// that prompts a person never ends.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
-const HUB_IN_STORES: &str = "https://index.docker.io/v1/";
+/// Key of Docker Hub in credential stores.
+const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
 
 /// Docker config files, searched in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,15 +30,15 @@ pub struct Keychain {
 }
 
 /// The result of a search for the credentials of an image.
-pub(crate) struct Found {
+pub(crate) struct FoundCredential {
     pub(crate) credential: Option<DockerCredential>,
     /// Description of the place where credentials were found, or why none were, for people.
     pub(crate) source: String,
 }
 
-/// The versions of all files at the time of a search.
+/// The versions of all files of a keychain; `None` for a file that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp(Vec<Option<Version>>);
+pub(crate) struct FileVersions(Vec<Option<Version>>);
 
 /// Device, inode, modification time in seconds and nanoseconds, size.
 type Version = (u64, u64, i64, i64, u64);
@@ -79,9 +80,9 @@ impl Keychain {
         }
     }
 
-    /// Returns a stamp that changes with any file: a mounted secret gets another inode.
-    pub(crate) fn stamp(&self) -> Stamp {
-        let stamp = |path: &PathBuf| {
+    /// Returns the versions of all files. A mounted secret gets another inode when it changes.
+    pub(crate) fn file_versions(&self) -> FileVersions {
+        let version = |path: &PathBuf| {
             let file = fs::metadata(path).ok()?;
             Some((
                 file.dev(),
@@ -91,27 +92,27 @@ impl Keychain {
                 file.len(),
             ))
         };
-        Stamp(self.files.iter().map(stamp).collect())
+        FileVersions(self.files.iter().map(version).collect())
     }
 
     /// Searches for the credentials of a repository.
     ///
     /// A file or helper that fails is named in the source, but is not an error: the image may be
     /// public.
-    pub(crate) async fn find(&self, host: &str, repository: &str) -> Found {
+    pub(crate) async fn find(&self, host: &str, repository: &str) -> FoundCredential {
         let keychain = self.clone();
         let (host, repository) = (host.to_owned(), repository.to_owned());
         let search = tokio::task::spawn_blocking(move || keychain.search(&host, &repository));
         match tokio::time::timeout(HELPER_TIMEOUT, search).await {
             Ok(Ok(found)) => found,
-            Ok(Err(_)) => Found::nothing("no credentials (the search for them failed)"),
-            Err(_) => Found::nothing(format!(
+            Ok(Err(_)) => FoundCredential::none("no credentials (the search for them failed)"),
+            Err(_) => FoundCredential::none(format!(
                 "no credentials (the credential helper took more than {HELPER_TIMEOUT:?})"
             )),
         }
     }
 
-    fn search(&self, host: &str, repository: &str) -> Found {
+    fn search(&self, host: &str, repository: &str) -> FoundCredential {
         let mut problems = Vec::new();
         for path in &self.files {
             match search_file(path, host, repository) {
@@ -125,7 +126,7 @@ impl Keychain {
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        Found::nothing(match (files.as_slice(), problems.as_slice()) {
+        FoundCredential::none(match (files.as_slice(), problems.as_slice()) {
             ([], _) => "no credentials".to_owned(),
             (files, []) => format!("no credentials (none for {host} in {})", files.join(", ")),
             (_, problems) => format!("no credentials ({})", problems.join("; ")),
@@ -133,10 +134,10 @@ impl Keychain {
     }
 }
 
-// === impl Found ===
+// === impl FoundCredential ===
 
-impl Found {
-    fn nothing(source: impl Into<String>) -> Self {
+impl FoundCredential {
+    fn none(source: impl Into<String>) -> Self {
         Self {
             credential: None,
             source: source.into(),
@@ -144,7 +145,11 @@ impl Found {
     }
 }
 
-fn search_file(path: &Path, host: &str, repository: &str) -> Result<Option<Found>, String> {
+fn search_file(
+    path: &Path,
+    host: &str,
+    repository: &str,
+) -> Result<Option<FoundCredential>, String> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -152,24 +157,24 @@ fn search_file(path: &Path, host: &str, repository: &str) -> Result<Option<Found
         }
         Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
     };
-    let place = place(&text, host, repository)
+    let location = locate(&text, host, repository)
         .map_err(|error| format!("{} is not a docker config: {error}", path.display()))?;
-    let (key, source) = match place {
-        Place::Nowhere => return Ok(None),
-        Place::Entry(key) => {
+    let (key, source) = match location {
+        CredentialLocation::None => return Ok(None),
+        CredentialLocation::Auths(key) => {
             let source = format!("the credentials for {key} in {}", path.display());
             (key, source)
         }
-        Place::Helper { key, helper } => {
+        CredentialLocation::CredHelper { key, helper } => {
             let source = format!(
                 "docker-credential-{helper} for {key}, named in {}",
                 path.display()
             );
             (key, source)
         }
-        Place::Store { helper } => {
+        CredentialLocation::CredsStore { helper } => {
             let key = if host == "docker.io" {
-                HUB_IN_STORES
+                DOCKER_HUB_KEY
             } else {
                 host
             };
@@ -178,7 +183,7 @@ fn search_file(path: &Path, host: &str, repository: &str) -> Result<Option<Found
         }
     };
     match docker_credential::get_credential_from_reader(text.as_slice(), &key) {
-        Ok(credential) => Ok(Some(Found {
+        Ok(credential) => Ok(Some(FoundCredential {
             credential: Some(credential),
             source,
         })),

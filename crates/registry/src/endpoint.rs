@@ -251,8 +251,8 @@ mod tests {
     #[case("docker.io=http://mirror.example.com", "leave http:// out")]
     #[case("docker.io=mirror", "with a dot or a port")]
     #[case("docker.io=mirror.example.com/UP", "not a host with an optional path")]
-    fn explains_a_malformed_mirror(#[case] text: &str, #[case] says: &str) {
+    fn explains_a_malformed_mirror(#[case] text: &str, #[case] expected: &str) {
         let error = text.parse::<Mirror>().unwrap_err().to_string();
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }

@@ -10,17 +10,20 @@ use crate::Platform;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     /// The registry answered that it has no such image.
-    #[error("image {image} was not found in registry {registry}{}", quoted(said))]
+    #[error(
+        "image {image} was not found in registry {registry}{}",
+        in_parentheses(message)
+    )]
     NotFound {
         /// The requested image reference.
         image: String,
         /// Host of the registry.
         registry: String,
         /// Error text of the registry's answer.
-        said: String,
+        message: String,
     },
     /// None of the image's tags satisfies the constraint.
-    #[error("no tag of {image} satisfies {constraint:?}; {}", seen(*tags, highest.as_deref()))]
+    #[error("no tag of {image} satisfies {constraint:?}; {}", tag_summary(*tags, highest.as_deref()))]
     NoTag {
         /// The image without a tag.
         image: String,
@@ -48,17 +51,17 @@ pub enum RegistryError {
         image: String,
     },
     /// The image is not a container image, or a part of it exceeds the size limit.
-    #[error("image {image} cannot be used: {why}")]
+    #[error("image {image} cannot be used: {cause}")]
     Unusable {
         /// The requested image reference.
         image: String,
         /// The problem with the image.
-        why: String,
+        cause: String,
     },
     /// The registry rejects the credentials, or requires some and none were found.
     #[error(
         "registry {registry} refused access to {image}{}; tried with {credentials}",
-        quoted(said)
+        in_parentheses(message)
     )]
     Refused {
         /// The requested image reference.
@@ -66,26 +69,26 @@ pub enum RegistryError {
         /// Host of the registry.
         registry: String,
         /// Error text of the registry's answer.
-        said: String,
+        message: String,
         /// Description of the source of the credentials; never the credentials themselves.
         credentials: String,
     },
     /// The registry does not answer, or its answer is invalid.
-    #[error("registry {registry} cannot be reached for {image}: {why}")]
+    #[error("registry {registry} cannot be reached for {image}: {cause}")]
     Unreachable {
         /// The requested image reference.
         image: String,
         /// Host of the registry.
         registry: String,
         /// The failure of the last attempt.
-        why: String,
+        cause: String,
         /// Delay that the registry requests before the next attempt.
         retry_after: Option<Duration>,
     },
     /// The caller's deadline passed before the lookup ended. The lookup continues for later
     /// callers.
     #[error(
-        "deadline exceeded after {waited:?} of waiting for registry {registry} to tell about {image}"
+        "deadline exceeded after {waited:?} of waiting for registry {registry} to describe {image}"
     )]
     DeadlineExceeded {
         /// The requested image reference.
@@ -173,15 +176,17 @@ impl From<RegistryError> for EvaluationError {
     }
 }
 
-fn quoted(said: &str) -> String {
-    if said.is_empty() {
+/// Returns a registry's message for the end of a sentence, or nothing.
+fn in_parentheses(message: &str) -> String {
+    if message.is_empty() {
         String::new()
     } else {
-        format!(" ({said})")
+        format!(" ({message})")
     }
 }
 
-fn seen(tags: usize, highest: Option<&str>) -> String {
+/// Describes the tags of an image.
+fn tag_summary(tags: usize, highest: Option<&str>) -> String {
     match (tags, highest) {
         (0, _) => "it has no tags".to_owned(),
         (tags, Some(highest)) => format!("it has {tags} tags, the highest version is {highest}"),
@@ -198,7 +203,7 @@ mod tests {
         let error: EvaluationError = RegistryError::Unreachable {
             image: "ghcr.io/x/fn:v1".to_owned(),
             registry: "ghcr.io".to_owned(),
-            why: "it answered 503".to_owned(),
+            cause: "it answered 503".to_owned(),
             retry_after: Some(Duration::from_secs(7)),
         }
         .into();

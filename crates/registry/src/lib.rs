@@ -2,8 +2,8 @@
 //! entrypoint.
 //!
 //! ```text
-//! inspect ─→ cache ─miss→ resolve ─→ exchange ─┬→ authenticate ─→ credentials
-//!                                              └→ transport (TLS, proxies, redirects)
+//! inspect ─→ cache ─miss→ resolve ─→ client ─┬→ authenticate ─→ credentials
+//!                                            └→ transport (TLS, proxies, redirects)
 //! ```
 //!
 //! This crate does not depend on pods, runtimes or gRPC.
@@ -16,10 +16,10 @@
 mod authenticate;
 mod cache;
 mod catalog;
+mod client;
 mod credentials;
 mod endpoint;
 mod error;
-mod exchange;
 mod manifest;
 mod metadata;
 mod metrics;

@@ -14,7 +14,7 @@ pub(crate) const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
     application/vnd.docker.distribution.manifest.v2+json";
 
-const CONFIGS: [&str; 3] = [
+const CONFIG_MEDIA_TYPES: [&str; 3] = [
     "application/vnd.oci.image.config.v1+json",
     "application/vnd.docker.container.image.v1+json",
     // Written by some early Docker tools.
@@ -74,8 +74,8 @@ struct ConfigDocument {
 #[serde(rename_all = "PascalCase", default)]
 #[derive(Default)]
 struct ConfigSection {
-    entrypoint: Option<Words>,
-    cmd: Option<Words>,
+    entrypoint: Option<StringList>,
+    cmd: Option<StringList>,
     working_dir: Option<String>,
     user: Option<String>,
     env: Option<Vec<String>>,
@@ -84,9 +84,9 @@ struct ConfigSection {
 /// A list of strings; Docker has always accepted a single string as a list of one.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Words {
-    One(String),
-    Several(Vec<String>),
+enum StringList {
+    Single(String),
+    List(Vec<String>),
 }
 
 // === impl Manifest ===
@@ -111,9 +111,9 @@ impl Manifest {
             });
         };
         match config.media_type.as_deref() {
-            Some(kind) if !CONFIGS.contains(&kind) => {
-                Err(format!("it is no container image: its config is {kind:?}"))
-            }
+            Some(media_type) if !CONFIG_MEDIA_TYPES.contains(&media_type) => Err(format!(
+                "it is no container image: its config is {media_type:?}"
+            )),
             _ => Ok(Self::Image {
                 config: digest(&config.digest)?,
             }),
@@ -122,14 +122,17 @@ impl Manifest {
 }
 
 /// Returns the entry of an index that fits a platform best.
-pub(crate) fn choose<'a>(entries: &'a [Descriptor], platform: &Platform) -> Option<&'a Descriptor> {
+pub(crate) fn best_entry<'a>(
+    entries: &'a [Descriptor],
+    platform: &Platform,
+) -> Option<&'a Descriptor> {
     entries
         .iter()
         // Of equal entries the first is chosen, as in other tools; `max_by_key` would choose the
         // last.
         .rev()
-        .filter_map(|entry| Some((platform.fit(entry.platform.as_ref()?)?, entry)))
-        .max_by_key(|(fit, _)| *fit)
+        .filter_map(|entry| Some((platform.rank(entry.platform.as_ref()?)?, entry)))
+        .max_by_key(|(rank, _)| *rank)
         .map(|(_, entry)| entry)
 }
 
@@ -154,10 +157,10 @@ impl Config {
 
 /// Combines entrypoint and command as container runtimes do: the command follows, or replaces a
 /// missing entrypoint.
-fn combine(entrypoint: Option<Words>, cmd: Option<Words>) -> Vec<String> {
-    let words = |words: Option<Words>| match words {
-        Some(Words::One(word)) => vec![word],
-        Some(Words::Several(words)) => words,
+fn combine(entrypoint: Option<StringList>, cmd: Option<StringList>) -> Vec<String> {
+    let words = |words: Option<StringList>| match words {
+        Some(StringList::Single(word)) => vec![word],
+        Some(StringList::List(words)) => words,
         None => Vec::new(),
     };
     let mut entrypoint = words(entrypoint);
@@ -172,17 +175,17 @@ fn combine(entrypoint: Option<Words>, cmd: Option<Words>) -> Vec<String> {
 /// Computes the digest of content with the algorithm of another digest.
 pub(crate) fn digest_like(other: &Digest, content: &[u8]) -> Digest {
     if other.as_str().starts_with("sha512:") {
-        of_hash("sha512", &Sha512::digest(content))
+        hex_digest("sha512", &Sha512::digest(content))
     } else {
         sha256(content)
     }
 }
 
 pub(crate) fn sha256(content: &[u8]) -> Digest {
-    of_hash("sha256", &Sha256::digest(content))
+    hex_digest("sha256", &Sha256::digest(content))
 }
 
-fn of_hash(algorithm: &str, hash: &[u8]) -> Digest {
+fn hex_digest(algorithm: &str, hash: &[u8]) -> Digest {
     Digest::parse(&format!("{algorithm}:{}", hex::encode(hash))).expect("a hash in hex is a digest")
 }
 
@@ -247,7 +250,7 @@ mod tests {
             entry('8', "none"),
         ];
         let chosen = |platform: &str| {
-            let entry = choose(&entries, &platform.parse().unwrap())?;
+            let entry = best_entry(&entries, &platform.parse().unwrap())?;
             entry.digest.hex().chars().next()
         };
         assert_eq!(chosen("linux/amd64"), Some('6'));
@@ -266,9 +269,9 @@ mod tests {
         r#"{"config":{"mediaType":"application/vnd.cncf.helm.config.v1+json","digest":"x"}}"#,
         "it is no container image"
     )]
-    fn rejects_a_document_that_is_not_an_image(#[case] body: &str, #[case] says: &str) {
+    fn rejects_a_document_that_is_not_an_image(#[case] body: &str, #[case] expected: &str) {
         let error = Manifest::parse(body.as_bytes()).unwrap_err();
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]

@@ -9,9 +9,9 @@ use opentelemetry::{
 
 use crate::RegistryError;
 
-/// The way in which a lookup was answered.
+/// The source of the result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum LookupResult {
     /// The result was in the cache.
     Hit,
     /// The result was in the cache and is being checked in the background.
@@ -41,11 +41,11 @@ impl Metrics {
         Self {
             lookups: meter
                 .u64_counter("function_runner.registry.lookups")
-                .with_description("Image lookups by where the answer came from")
+                .with_description("Image lookups by source of the result")
                 .build(),
             errors: meter
                 .u64_counter("function_runner.registry.errors")
-                .with_description("Image lookups that a registry could not answer, by kind")
+                .with_description("Image lookups that failed, by kind")
                 .build(),
             tags_moved: meter
                 .u64_counter("function_runner.registry.tags_moved")
@@ -62,7 +62,7 @@ impl Metrics {
                 .build(),
             retries: meter
                 .u64_counter("function_runner.registry.retries")
-                .with_description("Requests to registries that were tried again")
+                .with_description("Requests to registries that were repeated")
                 .build(),
             ca_fallbacks: meter
                 .u64_counter("function_runner.registry.ca_fallbacks")
@@ -73,14 +73,14 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn lookup(&self, answered: Answered) {
-        let answered = match answered {
-            Answered::Hit => "hit",
-            Answered::Stale => "stale",
-            Answered::Failure => "failure",
-            Answered::Miss => "miss",
+    pub(crate) fn lookup(&self, result: LookupResult) {
+        let result = match result {
+            LookupResult::Hit => "hit",
+            LookupResult::Stale => "stale",
+            LookupResult::Failure => "failure",
+            LookupResult::Miss => "miss",
         };
-        self.lookups.add(1, &[KeyValue::new("result", answered)]);
+        self.lookups.add(1, &[KeyValue::new("result", result)]);
     }
 
     pub(crate) fn error(&self, error: &RegistryError) {
@@ -99,12 +99,12 @@ impl Metrics {
         took: Duration,
     ) {
         let status = status.map_or("none".to_owned(), |status| status.to_string());
-        let place = [
+        let attributes = [
             KeyValue::new("registry", registry.to_owned()),
             KeyValue::new("operation", operation),
         ];
-        self.duration.record(took.as_secs_f64(), &place);
-        let [registry, operation] = place;
+        self.duration.record(took.as_secs_f64(), &attributes);
+        let [registry, operation] = attributes;
         self.requests
             .add(1, &[registry, operation, KeyValue::new("status", status)]);
     }

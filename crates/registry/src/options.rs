@@ -9,7 +9,7 @@ use crate::{Keychain, Mirror, Platform};
 pub struct Options {
     /// Platform to choose if an image is available for several.
     pub platform: Platform,
-    /// Time (default 5 min) after which the target of a tag is checked, in the background.
+    /// Time (default 5 min) after which the digest of a tag is checked, in the background.
     pub tag_ttl: Duration,
     /// Time (default 3 s) for which a failure is cached.
     pub failure_ttl: Duration,

@@ -26,8 +26,9 @@ pub struct BadPlatform(String);
 // === impl Platform ===
 
 impl Platform {
-    /// Returns how well an image for `other` runs here: higher is better, `None` is not at all.
-    pub(crate) fn fit(&self, other: &Self) -> Option<u8> {
+    /// Returns the rank of an image for `other` on this platform: 2 for the same platform, 1 if only
+    /// one of them has a variant, `None` if it cannot run.
+    pub(crate) fn rank(&self, other: &Self) -> Option<u8> {
         if (&self.os, &self.architecture) != (&other.os, &other.architecture) {
             return None;
         }
@@ -115,9 +116,9 @@ mod tests {
     fn ranks_an_equal_platform_highest(
         #[case] ours: Platform,
         #[case] theirs: Platform,
-        #[case] fit: Option<u8>,
+        #[case] rank: Option<u8>,
     ) {
-        assert_eq!(ours.fit(&theirs), fit);
+        assert_eq!(ours.rank(&theirs), rank);
     }
 
     #[rstest]

@@ -11,10 +11,10 @@ use runner_core::{Digest, ImageReference};
 
 use crate::{
     Registry, RegistryError,
-    exchange::{Answer, Ask, Place, Target},
+    client::{ApiRequest, ApiResponse, RequestContext, Resource},
 };
 
-/// Maximum size in bytes of an answer to an upload, of which only the headers are used.
+/// Maximum size in bytes of a response to an upload, of which only the headers are used.
 const ANSWER_LIMIT: usize = 64 << 10;
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
@@ -28,30 +28,29 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         let endpoint = self.resolver().endpoints.origin(image);
         let until = Instant::now() + UPLOAD_TIMEOUT;
-        let target = Target::push(image, &endpoint, until);
-        let place = format!("blobs/{digest}");
-        let there = self
-            .ask(&target, Method::HEAD, Place::Repository(&place), None)
+        let context = RequestContext::push(image, &endpoint, until);
+        let resource = format!("blobs/{digest}");
+        let existing = self
+            .request(&context, Method::HEAD, Resource::Path(&resource), None)
             .await?;
-        if there.status.is_success() {
+        if existing.status.is_success() {
             return Ok(());
         }
         let start = self
-            .ask(
-                &target,
+            .request(
+                &context,
                 Method::POST,
-                Place::Repository("blobs/uploads/"),
+                Resource::Path("blobs/uploads/"),
                 None,
             )
             .await
-            .and_then(|answer| expect(&target, answer, StatusCode::ACCEPTED))?;
-        let address =
-            upload_address(&start, digest).map_err(|why| target.unreachable(why, None))?;
+            .and_then(|response| expect(&context, response, StatusCode::ACCEPTED))?;
+        let url = upload_url(&start, digest).map_err(|cause| context.unreachable(cause, None))?;
         let body = Some(("application/octet-stream", content));
-        let done = self
-            .ask(&target, Method::PUT, Place::Address(address), body)
+        let response = self
+            .request(&context, Method::PUT, Resource::Url(url), body)
             .await?;
-        expect(&target, done, StatusCode::CREATED).map(drop)
+        expect(&context, response, StatusCode::CREATED).map(drop)
     }
 
     /// Uploads a manifest under the image's digest, or under its tag if it has no digest.
@@ -65,71 +64,69 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         let endpoint = self.resolver().endpoints.origin(image);
         let until = Instant::now() + UPLOAD_TIMEOUT;
-        let target = Target::push(image, &endpoint, until);
+        let context = RequestContext::push(image, &endpoint, until);
         let reference = match image.digest() {
             Some(digest) => digest.as_str(),
             None => image.tag_or_latest().unwrap_or_default(),
         };
-        let place = format!("manifests/{reference}");
+        let resource = format!("manifests/{reference}");
         let body = Some((media_type, content));
-        let done = self
-            .ask(&target, Method::PUT, Place::Repository(&place), body)
+        let response = self
+            .request(&context, Method::PUT, Resource::Path(&resource), body)
             .await?;
-        expect(&target, done, StatusCode::CREATED).map(drop)
+        expect(&context, response, StatusCode::CREATED).map(drop)
     }
 
-    async fn ask(
+    async fn request(
         &self,
-        target: &Target<'_>,
+        context: &RequestContext<'_>,
         method: Method,
-        place: Place<'_>,
+        resource: Resource<'_>,
         content: Option<(&str, Bytes)>,
-    ) -> Result<Answer, RegistryError> {
-        let (kind, body) = content.unzip();
-        let headers = kind
-            .map(|kind| (CONTENT_TYPE, kind.to_owned()))
+    ) -> Result<ApiResponse, RegistryError> {
+        let (media_type, body) = content.unzip();
+        let headers = media_type
+            .map(|media_type| (CONTENT_TYPE, media_type.to_owned()))
             .into_iter()
             .collect();
-        let ask = Ask {
+        let request = ApiRequest {
             operation: "push",
             method,
-            place,
+            resource,
             headers,
             body,
             limit: ANSWER_LIMIT,
         };
-        self.resolver().exchange.send(target, &ask).await
+        self.resolver().client.send(context, &request).await
     }
 }
 
 fn expect(
-    target: &Target<'_>,
-    answer: Answer,
+    context: &RequestContext<'_>,
+    response: ApiResponse,
     status: StatusCode,
-) -> Result<Answer, RegistryError> {
-    if answer.status == status {
-        Ok(answer)
+) -> Result<ApiResponse, RegistryError> {
+    if response.status == status {
+        Ok(response)
     } else {
-        Err(target.rejected(answer.status, &answer.body))
+        Err(context.rejected(response.status, &response.body))
     }
 }
 
-/// Returns the upload address, to which the registry may have added its own parameters.
-fn upload_address(start: &Answer, digest: &Digest) -> Result<Url, String> {
+/// Returns the URL of an upload, to which the registry may have added its own parameters.
+fn upload_url(start: &ApiResponse, digest: &Digest) -> Result<Url, String> {
     let location = start
         .headers
         .get(LOCATION)
         .and_then(|location| location.to_str().ok())
-        .ok_or("it did not say where to upload")?;
-    let mut address = start
-        .address
+        .ok_or("it sent no URL for the upload")?;
+    let mut url = start
+        .url
         .join(location)
-        .map_err(|error| format!("it wants uploads at {location:?}: {error}"))?;
-    if address.origin() != start.address.origin() {
-        return Err(format!("it wants uploads elsewhere, at {address}"));
+        .map_err(|error| format!("its URL for the upload, {location:?}, is malformed: {error}"))?;
+    if url.origin() != start.url.origin() {
+        return Err(format!("its URL for the upload is on another host: {url}"));
     }
-    address
-        .query_pairs_mut()
-        .append_pair("digest", digest.as_str());
-    Ok(address)
+    url.query_pairs_mut().append_pair("digest", digest.as_str());
+    Ok(url)
 }

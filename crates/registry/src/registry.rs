@@ -8,11 +8,11 @@ pub use crate::transport::SetUpError;
 use crate::{
     ImageMetadata, Keychain, Options, RegistryError,
     authenticate::Authenticator,
-    cache::{Lookups, Wait},
+    cache::{LookupCache, Wait},
+    client::RegistryClient,
     endpoint::Endpoints,
-    exchange::Exchange,
     metrics::Metrics,
-    resolve::{Known, Resolver},
+    resolve::{ResolvedImage, Resolver},
     transport::Transport,
 };
 
@@ -24,8 +24,8 @@ pub struct Registry {
 
 struct Inner {
     resolver: Resolver,
-    images: Lookups<ImageReference, Arc<Known>>,
-    selections: Lookups<(ImageReference, String), Arc<ImageReference>>,
+    images: LookupCache<ImageReference, Arc<ResolvedImage>>,
+    selections: LookupCache<(ImageReference, String), Arc<ImageReference>>,
 }
 
 // === impl Registry ===
@@ -37,7 +37,7 @@ impl Registry {
         let endpoints = Arc::new(Endpoints::new(options.mirrors, options.insecure_registries));
         let transport = Transport::new(options.ca, Arc::clone(&endpoints), metrics.clone())?;
         let private = options.private_credentials.map(Keychain::file);
-        let exchange = Exchange::new(
+        let client = RegistryClient::new(
             transport,
             Authenticator::new(options.keychain, private),
             Arc::clone(&endpoints),
@@ -48,14 +48,14 @@ impl Registry {
         Ok(Self {
             inner: Arc::new(Inner {
                 resolver: Resolver {
-                    exchange,
+                    client,
                     endpoints,
                     platform: options.platform,
                     timeout: options.lookup_timeout,
                     metrics: metrics.clone(),
                 },
-                images: Lookups::new(capacity, ttl, failures, metrics.clone()),
-                selections: Lookups::new(capacity, ttl, failures, metrics),
+                images: LookupCache::new(capacity, ttl, failures, metrics.clone()),
+                selections: LookupCache::new(capacity, ttl, failures, metrics),
             }),
         })
     }
@@ -74,18 +74,18 @@ impl Registry {
         let known = match tag {
             Some(constraint) if image.digest().is_none() => {
                 let selected = self.select(image, constraint, deadline).await?;
-                self.known(&selected, deadline).await?
+                self.resolved(&selected, deadline).await?
             }
-            _ => self.known(image, deadline).await?,
+            _ => self.resolved(image, deadline).await?,
         };
         Ok(Arc::clone(&known.metadata))
     }
 
-    async fn known(
+    async fn resolved(
         &self,
         image: &ImageReference,
         deadline: Option<Instant>,
-    ) -> Result<Arc<Known>, RegistryError> {
+    ) -> Result<Arc<ResolvedImage>, RegistryError> {
         let fixed = image.digest().is_some();
         let load = |known| {
             let (inner, image) = (Arc::clone(&self.inner), image.clone());
@@ -107,7 +107,7 @@ impl Registry {
         let load = |_| {
             let (registry, image) = (self.clone(), image.clone());
             let constraint = constraint.clone();
-            async move { registry.choose(&image, &constraint).await.map(Arc::new) }
+            async move { registry.select_tag(&image, &constraint).await.map(Arc::new) }
         };
         self.inner
             .selections
@@ -117,14 +117,14 @@ impl Registry {
 
     /// Selects a tag. A tag that the constraint names is requested first, which avoids the tag list
     /// in nearly all cases: for `0.4.1`, tags are listed only if the image has `v0.4.1` instead.
-    async fn choose(
+    async fn select_tag(
         &self,
         image: &ImageReference,
         constraint: &TagConstraint,
     ) -> Result<ImageReference, RegistryError> {
         if let Some(name) = constraint.exact() {
             let named = image.at_tag(name);
-            match self.known(&named, None).await {
+            match self.resolved(&named, None).await {
                 Ok(_) => return Ok(named),
                 Err(RegistryError::NotFound { .. }) if constraint.is_range() => {}
                 Err(error) => return Err(error),

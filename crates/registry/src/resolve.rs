@@ -14,8 +14,8 @@ use runner_core::{Digest, ImageReference};
 
 use crate::{
     ImageMetadata, Platform, RegistryError,
+    client::{ApiRequest, ApiResponse, RegistryClient, RequestContext, Resource},
     endpoint::Endpoints,
-    exchange::{Answer, Ask, Exchange, Place, Target},
     manifest::{self, Config, Manifest},
     metrics::Metrics,
 };
@@ -27,23 +27,25 @@ const MANIFEST_LIMIT: usize = 4 << 20;
 const CONFIG_LIMIT: usize = 4 << 20;
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 
+/// Looks up images at their mirrors and registries.
 pub(crate) struct Resolver {
-    pub(crate) exchange: Exchange,
+    pub(crate) client: RegistryClient,
     pub(crate) endpoints: Arc<Endpoints>,
     pub(crate) platform: Platform,
+    /// Timeout of a lookup with all its requests and retries.
     pub(crate) timeout: Duration,
     pub(crate) metrics: Metrics,
 }
 
 /// The metadata of an image, and the `ETag` with which it can be revalidated.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct ResolvedImage {
     pub(crate) metadata: Arc<ImageMetadata>,
     etag: Option<String>,
 }
 
 /// A manifest whose digest was verified.
-struct Fetched {
+struct FetchedManifest {
     body: Bytes,
     digest: Digest,
     etag: Option<String>,
@@ -57,9 +59,9 @@ impl Resolver {
     pub(crate) async fn image(
         &self,
         image: &ImageReference,
-        known: Option<Arc<Known>>,
-    ) -> Result<Arc<Known>, RegistryError> {
-        let found = self.image_anywhere(image, known.as_ref()).await?;
+        known: Option<Arc<ResolvedImage>>,
+    ) -> Result<Arc<ResolvedImage>, RegistryError> {
+        let found = self.resolve(image, known.as_ref()).await?;
         if let Some(known) = known
             && found.metadata.digest != known.metadata.digest
         {
@@ -71,46 +73,54 @@ impl Resolver {
         Ok(found)
     }
 
-    async fn image_anywhere(
+    async fn resolve(
         &self,
         image: &ImageReference,
-        known: Option<&Arc<Known>>,
-    ) -> Result<Arc<Known>, RegistryError> {
+        known: Option<&Arc<ResolvedImage>>,
+    ) -> Result<Arc<ResolvedImage>, RegistryError> {
         let until = Instant::now() + self.timeout;
         for mirror in self.endpoints.mirrors(image) {
             match self
-                .image_at(&Target::mirror(image, &mirror, until), known)
+                .resolve_at(&RequestContext::mirror(image, &mirror, until), known)
                 .await
             {
                 Ok(found) => return Ok(found),
-                Err(error) => tracing::debug!(%error, mirror = mirror.name, "no answer here"),
+                Err(error) => {
+                    tracing::debug!(%error, mirror = mirror.name, "the mirror has no answer");
+                }
             }
         }
         let origin = self.endpoints.origin(image);
-        self.image_at(&Target::origin(image, &origin, until), known)
+        self.resolve_at(&RequestContext::pull(image, &origin, until), known)
             .await
     }
 
-    async fn image_at(
+    async fn resolve_at(
         &self,
-        target: &Target<'_>,
-        known: Option<&Arc<Known>>,
-    ) -> Result<Arc<Known>, RegistryError> {
+        context: &RequestContext<'_>,
+        known: Option<&Arc<ResolvedImage>>,
+    ) -> Result<Arc<ResolvedImage>, RegistryError> {
         if let Some(known) = known
-            && self.still_holds(target, known).await?
+            && self.is_unchanged(context, known).await?
         {
             return Ok(Arc::clone(known));
         }
-        let image = target.image;
+        let image = context.image;
         let top = match (image.digest(), image.tag_or_latest()) {
-            (Some(digest), _) => self.manifest(target, digest.as_str(), Some(digest)).await?,
-            (None, tag) => self.manifest(target, tag.unwrap_or_default(), None).await?,
+            (Some(digest), _) => {
+                self.manifest(context, digest.as_str(), Some(digest))
+                    .await?
+            }
+            (None, tag) => {
+                self.manifest(context, tag.unwrap_or_default(), None)
+                    .await?
+            }
         };
-        let unusable = |why| target.unusable(why);
+        let unusable = |cause| context.unusable(cause);
         let config = match Manifest::parse(&top.body).map_err(unusable)? {
             Manifest::Image { config } => config,
             Manifest::Index(entries) => {
-                let Some(entry) = manifest::choose(&entries, &self.platform) else {
+                let Some(entry) = manifest::best_entry(&entries, &self.platform) else {
                     let platforms = entries.iter().filter_map(|entry| entry.platform.as_ref());
                     return Err(RegistryError::NoPlatform {
                         image: image.to_string(),
@@ -119,117 +129,127 @@ impl Resolver {
                     });
                 };
                 let digest = entry.digest.as_str();
-                let inner = self.manifest(target, digest, Some(&entry.digest)).await?;
+                let inner = self.manifest(context, digest, Some(&entry.digest)).await?;
                 match Manifest::parse(&inner.body).map_err(unusable)? {
                     Manifest::Image { config } => config,
                     Manifest::Index(_) => {
-                        return Err(target.unusable("its index lists another index"));
+                        return Err(context.unusable("its index lists another index"));
                     }
                 }
             }
         };
-        let config = self.config(target, &config).await?;
-        self.describe(target, top, config)
+        let config = self.config(context, &config).await?;
+        self.describe(context, top, config)
     }
 
+    /// Returns whether a tag still points at the known digest.
+    ///
     /// Requests only the headers: most of the time nothing has changed.
-    async fn still_holds(&self, target: &Target<'_>, known: &Known) -> Result<bool, RegistryError> {
-        let place = format!(
+    async fn is_unchanged(
+        &self,
+        context: &RequestContext<'_>,
+        known: &ResolvedImage,
+    ) -> Result<bool, RegistryError> {
+        let resource = format!(
             "manifests/{}",
-            target.image.tag_or_latest().unwrap_or_default()
+            context.image.tag_or_latest().unwrap_or_default()
         );
         let mut headers = vec![(ACCEPT, manifest::ACCEPT.to_owned())];
         headers.extend(known.etag.clone().map(|etag| (IF_NONE_MATCH, etag)));
-        let ask = Ask {
+        let request = ApiRequest {
             operation: "check",
             method: Method::HEAD,
-            place: Place::Repository(&place),
+            resource: Resource::Path(&resource),
             headers,
             body: None,
             limit: MANIFEST_LIMIT,
         };
-        let answer = self.exchange.send(target, &ask).await?;
-        match answer.status {
+        let response = self.client.send(context, &request).await?;
+        match response.status {
             StatusCode::NOT_MODIFIED => Ok(true),
-            StatusCode::NOT_FOUND => Err(target.not_found(&answer.body)),
-            _ => Ok(header(&answer, &CONTENT_DIGEST) == Some(known.metadata.digest.as_str())),
+            StatusCode::NOT_FOUND => Err(context.not_found(&response.body)),
+            _ => Ok(header(&response, &CONTENT_DIGEST) == Some(known.metadata.digest.as_str())),
         }
     }
 
     async fn manifest(
         &self,
-        target: &Target<'_>,
+        context: &RequestContext<'_>,
         reference: &str,
         expected: Option<&Digest>,
-    ) -> Result<Fetched, RegistryError> {
-        let place = format!("manifests/{reference}");
+    ) -> Result<FetchedManifest, RegistryError> {
+        let resource = format!("manifests/{reference}");
         let headers = vec![(ACCEPT, manifest::ACCEPT.to_owned())];
-        let answer = self
-            .get(target, "manifest", &place, headers, MANIFEST_LIMIT)
+        let response = self
+            .get(context, "manifest", &resource, headers, MANIFEST_LIMIT)
             .await?;
         let digest = match expected {
-            Some(expected) => verify(target, expected, &answer.body)?,
+            Some(expected) => verify(context, expected, &response.body)?,
             None => {
-                let announced = header(&answer, &CONTENT_DIGEST).map(Digest::parse);
-                match announced {
-                    Some(Ok(announced)) => verify(target, &announced, &answer.body)?,
-                    _ => manifest::sha256(&answer.body),
+                let declared = header(&response, &CONTENT_DIGEST).map(Digest::parse);
+                match declared {
+                    Some(Ok(declared)) => verify(context, &declared, &response.body)?,
+                    _ => manifest::sha256(&response.body),
                 }
             }
         };
-        let etag = header(&answer, &ETAG).map(str::to_owned);
-        Ok(Fetched {
-            body: answer.body,
+        let etag = header(&response, &ETAG).map(str::to_owned);
+        Ok(FetchedManifest {
+            body: response.body,
             digest,
             etag,
-            credentials: answer.credentials,
+            credentials: response.credentials,
         })
     }
 
-    async fn config(&self, target: &Target<'_>, digest: &Digest) -> Result<Config, RegistryError> {
-        let place = format!("blobs/{digest}");
-        let answer = self
-            .get(target, "config", &place, Vec::new(), CONFIG_LIMIT)
+    async fn config(
+        &self,
+        context: &RequestContext<'_>,
+        digest: &Digest,
+    ) -> Result<Config, RegistryError> {
+        let resource = format!("blobs/{digest}");
+        let response = self
+            .get(context, "config", &resource, Vec::new(), CONFIG_LIMIT)
             .await?;
-        verify(target, digest, &answer.body)?;
-        Config::parse(&answer.body).map_err(|why| target.unusable(why))
+        verify(context, digest, &response.body)?;
+        Config::parse(&response.body).map_err(|cause| context.unusable(cause))
     }
 
     async fn get(
         &self,
-        target: &Target<'_>,
+        context: &RequestContext<'_>,
         operation: &'static str,
-        place: &str,
+        resource: &str,
         headers: Vec<(HeaderName, String)>,
         limit: usize,
-    ) -> Result<Answer, RegistryError> {
-        let place = Place::Repository(place);
-        let ask = Ask {
+    ) -> Result<ApiResponse, RegistryError> {
+        let resource = Resource::Path(resource);
+        let request = ApiRequest {
             operation,
             method: Method::GET,
-            place,
+            resource,
             headers,
             body: None,
             limit,
         };
-        accept(target, self.exchange.send(target, &ask).await?)
+        accept(context, self.client.send(context, &request).await?)
     }
 
     fn describe(
         &self,
-        target: &Target<'_>,
-        top: Fetched,
+        context: &RequestContext<'_>,
+        top: FetchedManifest,
         config: Config,
-    ) -> Result<Arc<Known>, RegistryError> {
-        let image = target.image;
+    ) -> Result<Arc<ResolvedImage>, RegistryError> {
+        let image = context.image;
         if config.entrypoint.is_empty() {
             return Err(RegistryError::NoEntrypoint {
                 image: image.to_string(),
             });
         }
         let platform = config.platform.unwrap_or_else(|| self.platform.clone());
-        if self.platform.fit(&platform).is_none() {
-            tracing::warn!(%image, %platform, wanted = %self.platform, "an image for another platform");
+        if self.platform.rank(&platform).is_none() {
+            tracing::warn!(%image, %platform, wanted = %self.platform, "the image is for another platform");
         }
         let tagged = match image.tag_or_latest() {
             Some(tag) => image.at_tag(tag),
@@ -245,34 +265,41 @@ impl Resolver {
             env: config.env,
             credential_source: top.credentials,
         });
-        Ok(Arc::new(Known {
+        Ok(Arc::new(ResolvedImage {
             metadata,
             etag: top.etag,
         }))
     }
 }
 
-/// Returns a successful answer, and an error for any other status.
-fn accept(target: &Target<'_>, answer: Answer) -> Result<Answer, RegistryError> {
-    match answer.status {
-        status if status.is_success() => Ok(answer),
-        StatusCode::NOT_FOUND => Err(target.not_found(&answer.body)),
-        status => Err(target.rejected(status, &answer.body)),
+/// Returns a successful response, and an error for any other status.
+fn accept(
+    context: &RequestContext<'_>,
+    response: ApiResponse,
+) -> Result<ApiResponse, RegistryError> {
+    match response.status {
+        status if status.is_success() => Ok(response),
+        StatusCode::NOT_FOUND => Err(context.not_found(&response.body)),
+        status => Err(context.rejected(status, &response.body)),
     }
 }
 
-fn verify(target: &Target<'_>, expected: &Digest, content: &[u8]) -> Result<Digest, RegistryError> {
+fn verify(
+    context: &RequestContext<'_>,
+    expected: &Digest,
+    content: &[u8],
+) -> Result<Digest, RegistryError> {
     let digest = manifest::digest_like(expected, content);
     if digest == *expected {
         Ok(digest)
     } else {
-        Err(target.unreachable(
+        Err(context.unreachable(
             format!("it sent {digest} where {expected} was expected"),
             None,
         ))
     }
 }
 
-fn header<'a>(answer: &'a Answer, name: &HeaderName) -> Option<&'a str> {
-    answer.headers.get(name)?.to_str().ok()
+fn header<'a>(response: &'a ApiResponse, name: &HeaderName) -> Option<&'a str> {
+    response.headers.get(name)?.to_str().ok()
 }

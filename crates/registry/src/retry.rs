@@ -15,12 +15,11 @@ const DELAYS: ExponentialBuilder = ExponentialBuilder::new()
     .with_max_delay(Duration::from_millis(25_600))
     .without_max_times()
     .with_jitter();
-/// Maximum `Retry-After` (24 h): a longer delay is not meant seriously and could overflow an
-/// `Instant`.
-const LONGEST_REST: Duration = Duration::from_secs(24 * 60 * 60);
+/// Maximum delay (24 h) that `Retry-After` can set: a longer one could overflow an `Instant`.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Returns whether the same request may succeed later.
-pub(crate) fn is_worth_another_try(status: StatusCode) -> bool {
+pub(crate) fn is_retryable(status: StatusCode) -> bool {
     status.is_server_error()
         || matches!(
             status,
@@ -28,17 +27,17 @@ pub(crate) fn is_worth_another_try(status: StatusCode) -> bool {
         )
 }
 
-/// Returns the delay that the server requests with `Retry-After`, as seconds or as a date.
-pub(crate) fn asked_for(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+/// Returns the delay of a `Retry-After` header, which is in seconds or a date.
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let rest = match text.parse() {
+    let delay = match text.parse() {
         Ok(seconds) => Duration::from_secs(seconds),
         Err(_) => {
             let date = httpdate::parse_http_date(text).ok()?;
             date.duration_since(now).unwrap_or(Duration::ZERO)
         }
     };
-    Some(rest.min(LONGEST_REST))
+    Some(delay.min(MAX_RETRY_AFTER))
 }
 
 /// Returns the delays after the first, second, third … attempt, without an end.
@@ -63,14 +62,14 @@ mod tests {
     fn parses_retry_after_as_seconds_or_a_date(#[case] text: &str, #[case] seconds: Option<u64>) {
         let headers = HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(60);
-        assert_eq!(asked_for(&headers, now), seconds.map(Duration::from_secs));
+        assert_eq!(retry_after(&headers, now), seconds.map(Duration::from_secs));
     }
 
     #[test]
     fn doubles_the_delay_with_every_attempt() {
         for (attempt, delay) in backoff().take(12).enumerate() {
-            let longest = Duration::from_millis(200) * (1 << attempt.min(8));
-            assert!(delay >= longest / 2 && delay <= longest, "{delay:?}");
+            let max = Duration::from_millis(200) * (1 << attempt.min(8));
+            assert!(delay >= max / 2 && delay <= max, "{delay:?}");
         }
     }
 }

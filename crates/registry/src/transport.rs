@@ -18,10 +18,12 @@ use crate::{
     trust::{self, CustomCa},
 };
 
-const AGENT: &str = concat!("krm-function-runner/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT: &str = concat!("krm-function-runner/", env!("CARGO_PKG_VERSION"));
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of idle connections per host.
 const IDLE_CONNECTIONS: usize = 4;
 const MAX_REDIRECTS: usize = 5;
+const PREVIOUS_TRUST: &str = "the certificates that were trusted before stay trusted";
 
 /// The reason why no client can be created.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +44,7 @@ pub(crate) struct Transport {
     current: Mutex<Current>,
 }
 
+/// The custom CA as last read, and the clients that trust it.
 struct Current {
     custom: Result<Option<CustomCa>, String>,
     clients: Clients,
@@ -49,6 +52,7 @@ struct Current {
 
 #[derive(Clone)]
 struct Clients {
+    /// Uses the proxies that the environment configures.
     proxied: Client,
     /// Used for loopback: a proxy would connect to its own loopback.
     direct: Client,
@@ -62,9 +66,9 @@ impl Transport {
         endpoints: Arc<Endpoints>,
         metrics: Metrics,
     ) -> Result<Self, SetUpError> {
-        let custom = read(ca.as_ref());
+        let custom = read_ca(ca.as_ref());
         if let Err(problem) = &custom {
-            fall_back(problem, "only the system's roots are trusted", &metrics);
+            report_unusable_ca(problem, "only the system's roots are trusted", &metrics);
         }
         let clients = Clients::new(custom.as_ref().ok().and_then(Option::as_ref), &endpoints)?;
         let current = Mutex::new(Current { custom, clients });
@@ -95,7 +99,7 @@ impl Transport {
         if self.ca.is_none() {
             return current.clients.clone();
         }
-        let custom = read(self.ca.as_ref());
+        let custom = read_ca(self.ca.as_ref());
         if custom != current.custom {
             match &custom {
                 Ok(ca) => match Clients::new(ca.as_ref(), &self.endpoints) {
@@ -103,9 +107,11 @@ impl Transport {
                         tracing::info!("the custom CA for registries has changed");
                         current.clients = clients;
                     }
-                    Err(error) => fall_back(&error.to_string(), KEPT, &self.metrics),
+                    Err(error) => {
+                        report_unusable_ca(&error.to_string(), PREVIOUS_TRUST, &self.metrics);
+                    }
                 },
-                Err(problem) => fall_back(problem, KEPT, &self.metrics),
+                Err(problem) => report_unusable_ca(problem, PREVIOUS_TRUST, &self.metrics),
             }
             current.custom = custom;
         }
@@ -113,19 +119,20 @@ impl Transport {
     }
 }
 
-const KEPT: &str = "what was trusted before stays trusted";
-
-fn read(ca: Option<&PathBuf>) -> Result<Option<CustomCa>, String> {
+fn read_ca(ca: Option<&PathBuf>) -> Result<Option<CustomCa>, String> {
     ca.map(|path| CustomCa::read(path))
         .transpose()
-        .map_err(|error| error.to_string())
+        .map_err(|error| match error.source() {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        })
 }
 
-fn fall_back(problem: &str, meanwhile: &str, metrics: &Metrics) {
+fn report_unusable_ca(problem: &str, fallback: &str, metrics: &Metrics) {
     metrics.ca_fallback();
     tracing::error!(
         problem,
-        meanwhile,
+        fallback,
         "the custom CA for registries cannot be used"
     );
 }
@@ -144,7 +151,7 @@ impl Clients {
 
 fn builder(tls: &ClientConfig, endpoints: &Arc<Endpoints>) -> reqwest::ClientBuilder {
     Client::builder()
-        .user_agent(AGENT)
+        .user_agent(USER_AGENT)
         .tls_backend_preconfigured(tls.clone())
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
@@ -169,7 +176,7 @@ fn redirects(endpoints: Arc<Endpoints>) -> redirect::Policy {
 }
 
 /// Returns the causes of an error in one line, outermost first, without repetitions.
-pub(crate) fn describe(error: &reqwest::Error) -> String {
+pub(crate) fn cause_chain(error: &reqwest::Error) -> String {
     let mut text = if error.is_timeout() {
         "timed out".to_owned()
     } else if error.is_connect() {
@@ -177,17 +184,17 @@ pub(crate) fn describe(error: &reqwest::Error) -> String {
     } else {
         String::new()
     };
-    for said in causes(error).skip(1).map(ToString::to_string) {
+    for layer in causes(error).skip(1).map(ToString::to_string) {
         // These layers of the client add no information.
-        let empty = matches!(
-            said.as_str(),
+        let redundant = matches!(
+            layer.as_str(),
             "client error (Connect)" | "operation timed out"
         );
-        if !empty && !text.contains(&said) {
+        if !redundant && !text.contains(&layer) {
             if !text.is_empty() {
                 text.push_str(": ");
             }
-            text.push_str(&said);
+            text.push_str(&layer);
         }
     }
     if text.is_empty() {
@@ -200,21 +207,23 @@ pub(crate) fn describe(error: &reqwest::Error) -> String {
 /// Returns whether the server answered, but not with TLS.
 ///
 /// An untrusted certificate does not count: a fallback to plain HTTP would defeat the check.
-pub(crate) fn speaks_no_tls(error: &reqwest::Error) -> bool {
-    error.is_connect() && error.source().is_some_and(is_no_tls)
+pub(crate) fn is_plaintext_server(error: &reqwest::Error) -> bool {
+    error.is_connect() && error.source().is_some_and(is_not_tls)
 }
 
-/// Searches both `source` and the inner errors of I/O errors, which `source` does not return.
-fn is_no_tls(error: &(dyn StdError + 'static)) -> bool {
+/// Returns whether an error, or one of its causes, is that the peer does not use TLS.
+///
+/// Follows both `source` and the inner errors of I/O errors, which `source` does not return.
+fn is_not_tls(error: &(dyn StdError + 'static)) -> bool {
     if let Some(tls) = error.downcast_ref() {
         return matches!(tls, rustls::Error::InvalidMessage(_));
     }
-    let held = match error.downcast_ref::<io::Error>() {
+    let inner = match error.downcast_ref::<io::Error>() {
         Some(io) => match io.get_ref() {
-            Some(held) => Some(held as &(dyn StdError + 'static)),
+            Some(inner) => Some(inner as &(dyn StdError + 'static)),
             None => return matches!(io.kind(), io::ErrorKind::ConnectionReset),
         },
         None => error.source(),
     };
-    held.is_some_and(is_no_tls)
+    inner.is_some_and(is_not_tls)
 }

@@ -9,11 +9,14 @@ use std::{
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::aws_lc_rs,
-    pki_types::{CertificateDer, pem::PemObject},
+    pki_types::{
+        CertificateDer,
+        pem::{self, PemObject},
+    },
 };
 
 /// File names of a CA in a directory, in the order in which they are tried.
-const NAMES: [&str; 5] = [
+const FILE_NAMES: [&str; 5] = [
     "ca.crt",
     "ca.pem",
     "cacert.pem",
@@ -24,16 +27,21 @@ const NAMES: [&str; 5] = [
 /// The reason why a custom CA cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CaError {
-    #[error("{0} holds none of the files {names}", names = NAMES.join(", "))]
-    Missing(PathBuf),
-    #[error("cannot read {0}: {1}")]
-    Read(PathBuf, io::Error),
-    #[error("{0} is not PEM: {1}")]
-    NotPem(PathBuf, rustls::pki_types::pem::Error),
-    #[error("{0} holds no certificate")]
-    Empty(PathBuf),
-    #[error("{0} holds a certificate that cannot be trusted: {1}")]
-    NotTrusted(PathBuf, rustls::Error),
+    /// The directory has no file with one of the usual names.
+    #[error("{0} has none of the files {names}", names = FILE_NAMES.join(", "))]
+    NoFile(PathBuf),
+    /// The file cannot be read.
+    #[error("cannot read {0}")]
+    Read(PathBuf, #[source] io::Error),
+    /// The file is not PEM.
+    #[error("{0} is not PEM")]
+    Parse(PathBuf, #[source] pem::Error),
+    /// The file contains no certificate.
+    #[error("{0} contains no certificate")]
+    NoCertificate(PathBuf),
+    /// A certificate cannot be used as a root of trust.
+    #[error("{0} contains a certificate that cannot be trusted")]
+    Trust(PathBuf, #[source] rustls::Error),
 }
 
 /// The certificates of a custom CA.
@@ -50,26 +58,26 @@ impl CustomCa {
     /// A file may contain several certificates.
     pub(crate) fn read(path: &Path) -> Result<Self, CaError> {
         let path = if path.is_dir() {
-            NAMES
+            FILE_NAMES
                 .iter()
                 .map(|name| path.join(name))
                 .find(|file| file.exists())
-                .ok_or_else(|| CaError::Missing(path.to_owned()))?
+                .ok_or_else(|| CaError::NoFile(path.to_owned()))?
         } else {
             path.to_owned()
         };
         let pem = fs::read(&path).map_err(|error| CaError::Read(path.clone(), error))?;
         let certificates = CertificateDer::pem_slice_iter(&pem)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| CaError::NotPem(path.clone(), error))?;
-        let mut probe = RootCertStore::empty();
+            .map_err(|error| CaError::Parse(path.clone(), error))?;
+        let mut roots = RootCertStore::empty();
         for certificate in &certificates {
-            probe
+            roots
                 .add(certificate.clone())
-                .map_err(|error| CaError::NotTrusted(path.clone(), error))?;
+                .map_err(|error| CaError::Trust(path.clone(), error))?;
         }
         if certificates.is_empty() {
-            return Err(CaError::Empty(path));
+            return Err(CaError::NoCertificate(path));
         }
         Ok(Self { certificates })
     }
@@ -105,7 +113,7 @@ mod tests {
 
     #[test]
     fn reads_a_file_of_any_usual_name() {
-        for name in NAMES {
+        for name in FILE_NAMES {
             let directory = tempfile::tempdir().unwrap();
             fs::write(directory.path().join(name), Authority::new().pem()).unwrap();
             assert_eq!(
@@ -164,7 +172,11 @@ mod tests {
         );
         let file = directory.path().join("ca.crt");
         fs::write(&file, "not a certificate").unwrap();
-        assert!(problem().ends_with("holds no certificate"), "{}", problem());
+        assert!(
+            problem().ends_with("contains no certificate"),
+            "{}",
+            problem()
+        );
         fs::write(
             &file,
             "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n",

@@ -7,28 +7,28 @@ use http_auth::ParamValue;
 use reqwest::{Client, RequestBuilder, Url, header::CONTENT_TYPE};
 use serde::Deserialize;
 
-use super::{Authorization, Held, expiry};
+use super::{Authorization, AuthorizationHeader, expiry};
 use crate::{
-    credentials::{Found, Stamp},
-    exchange::{Target, Trouble},
+    client::{AttemptError, RequestContext},
+    credentials::{FileVersions, FoundCredential},
 };
 
 const CLIENT_ID: &str = "krm-function-runner";
 /// Lifetime of a token in seconds if the server does not name one, by the specification.
 const DEFAULT_LIFETIME: u64 = 60;
 
-/// A request for a token.
+/// A request for a bearer token.
 pub(crate) struct TokenRequest {
     pub(crate) realm: Url,
     service: Option<String>,
     scope: String,
     credential: Option<DockerCredential>,
     pub(crate) source: String,
-    stamp: Stamp,
+    file_versions: FileVersions,
 }
 
 #[derive(Deserialize)]
-struct TokenAnswer {
+struct TokenResponse {
     token: Option<String>,
     access_token: Option<String>,
     expires_in: Option<u64>,
@@ -38,28 +38,28 @@ struct TokenAnswer {
 
 impl TokenRequest {
     pub(super) fn new(
-        target: &Target<'_>,
+        context: &RequestContext<'_>,
         parameters: &[(&str, ParamValue<'_>)],
-        found: Found,
-        stamp: Stamp,
-    ) -> Result<Self, Trouble> {
+        found: FoundCredential,
+        file_versions: FileVersions,
+    ) -> Result<Self, AttemptError> {
         let parameter = |name: &str| {
             parameters
                 .iter()
-                .find(|(known, _)| known.eq_ignore_ascii_case(name))
+                .find(|(parameter, _)| parameter.eq_ignore_ascii_case(name))
                 .map(|(_, value)| value.to_unescaped())
         };
         let realm = parameter("realm").unwrap_or_default();
         let realm = Url::parse(&realm).map_err(|error| {
-            target.final_trouble(format!("its token server {realm:?} is no address: {error}"))
+            context.permanent_error(format!("its token server {realm:?} is not a URL: {error}"))
         })?;
         Ok(Self {
             realm,
             service: parameter("service"),
-            scope: parameter("scope").unwrap_or_else(|| target.endpoint.scope(target.push)),
+            scope: parameter("scope").unwrap_or_else(|| context.endpoint.scope(context.push)),
             credential: found.credential,
             source: found.source,
-            stamp,
+            file_versions,
         })
     }
 
@@ -92,21 +92,21 @@ impl TokenRequest {
         }
     }
 
-    /// Parses the token server's answer.
-    pub(crate) fn accept(self, body: &[u8]) -> Result<Arc<Held>, String> {
-        let answer: TokenAnswer =
+    /// Parses the token server's response.
+    pub(crate) fn accept(self, body: &[u8]) -> Result<Arc<Authorization>, String> {
+        let response: TokenResponse =
             serde_json::from_slice(body).map_err(|_| "sent no token".to_owned())?;
-        let token = answer
+        let token = response
             .token
-            .or(answer.access_token)
+            .or(response.access_token)
             .filter(|token| !token.is_empty())
             .ok_or("sent no token")?;
-        let lifetime = Duration::from_secs(answer.expires_in.unwrap_or(DEFAULT_LIFETIME));
-        Ok(Arc::new(Held {
-            authorization: Authorization::Bearer(token),
+        let lifetime = Duration::from_secs(response.expires_in.unwrap_or(DEFAULT_LIFETIME));
+        Ok(Arc::new(Authorization {
+            header: AuthorizationHeader::Bearer(token),
             source: self.source,
             expires: Some(expiry(lifetime)),
-            stamp: self.stamp,
+            file_versions: self.file_versions,
         }))
     }
 }

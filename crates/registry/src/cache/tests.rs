@@ -5,10 +5,10 @@ use tokio::sync::{Barrier, Notify};
 use super::*;
 
 const HOUR: Duration = Duration::from_secs(3600);
-const LONG: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-fn lookups(ttl: Duration, failure_ttl: Duration) -> Lookups<u32, u32> {
-    Lookups::new(100, ttl, failure_ttl, Metrics::new())
+fn lookups(ttl: Duration, failure_ttl: Duration) -> LookupCache<u32, u32> {
+    LookupCache::new(100, ttl, failure_ttl, Metrics::new())
 }
 
 fn image() -> ImageReference {
@@ -21,18 +21,18 @@ fn failure() -> RegistryError {
     }
 }
 
-fn out_of_reach() -> RegistryError {
+fn unreachable() -> RegistryError {
     RegistryError::Unreachable {
         image: "x".to_owned(),
         registry: "y".to_owned(),
-        why: "gone".to_owned(),
+        cause: "gone".to_owned(),
         retry_after: None,
     }
 }
 
 /// Repeats the lookup until the result is as expected: background checks are not visible otherwise.
-async fn becomes(
-    lookups: &Lookups<u32, u32>,
+async fn wait_for_result(
+    lookups: &LookupCache<u32, u32>,
     expected: Result<u32, RegistryError>,
     load: impl Fn() -> Result<u32, RegistryError>,
 ) {
@@ -47,7 +47,7 @@ async fn becomes(
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LONG, wait)
+    tokio::time::timeout(TIMEOUT, wait)
         .await
         .expect("the answer never changed");
 }
@@ -94,10 +94,10 @@ async fn continues_a_lookup_when_its_caller_stops_waiting() {
         .unwrap_err();
     assert_eq!(error.kind(), "deadline_exceeded");
     release.notify_one();
-    let again = lookups.get(&1, false, Wait::new(&image, None), |_| async {
-        panic!("must not be asked again")
+    let second = lookups.get(&1, false, Wait::new(&image, None), |_| async {
+        panic!("the lookup was repeated")
     });
-    assert_eq!(tokio::time::timeout(LONG, again).await.unwrap(), Ok(7));
+    assert_eq!(tokio::time::timeout(TIMEOUT, second).await.unwrap(), Ok(7));
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn caches_a_failure_for_a_short_time_only() {
         .get(&1, false, Wait::new(&image, None), |_| async { Ok(7) })
         .await;
     assert_eq!(second, Err(failure()));
-    becomes(&lookups, Ok(7), || Ok(7)).await;
+    wait_for_result(&lookups, Ok(7), || Ok(7)).await;
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn returns_a_stale_result_and_checks_it_in_the_background() {
     };
     let second = lookups.get(&1, false, Wait::new(&image, None), check).await;
     assert_eq!(second, Ok(1), "the caller does not wait for the check");
-    becomes(&lookups, Ok(2), || Ok(2)).await;
+    wait_for_result(&lookups, Ok(2), || Ok(2)).await;
 }
 
 #[tokio::test]
@@ -150,21 +150,21 @@ async fn never_checks_a_fixed_result() {
 #[tokio::test]
 async fn keeps_a_result_while_the_registry_is_unreachable() {
     let lookups = lookups(Duration::from_millis(1), HOUR);
-    becomes(&lookups, Ok(1), || Ok(1)).await;
+    wait_for_result(&lookups, Ok(1), || Ok(1)).await;
     let checks = AtomicUsize::new(0);
     let image = image();
     let wait = async {
         while checks.load(Ordering::SeqCst) < 3 {
             let load = |_| {
                 checks.fetch_add(1, Ordering::SeqCst);
-                async { Err(out_of_reach()) }
+                async { Err(unreachable()) }
             };
             let answer = lookups.get(&1, false, Wait::new(&image, None), load).await;
             assert_eq!(answer, Ok(1));
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(LONG, wait)
+    tokio::time::timeout(TIMEOUT, wait)
         .await
         .expect("it was not checked again");
 }
@@ -172,6 +172,6 @@ async fn keeps_a_result_while_the_registry_is_unreachable() {
 #[tokio::test]
 async fn drops_a_result_on_a_permanent_error() {
     let lookups = lookups(Duration::ZERO, HOUR);
-    becomes(&lookups, Ok(1), || Ok(1)).await;
-    becomes(&lookups, Err(failure()), || Err(failure())).await;
+    wait_for_result(&lookups, Ok(1), || Ok(1)).await;
+    wait_for_result(&lookups, Err(failure()), || Err(failure())).await;
 }

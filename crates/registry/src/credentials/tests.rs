@@ -10,7 +10,7 @@ fn keychain(directory: &Path, config: &str) -> Keychain {
     Keychain::file(file)
 }
 
-fn user(found: &Found) -> Option<&str> {
+fn user(found: &FoundCredential) -> Option<&str> {
     match &found.credential {
         Some(DockerCredential::UsernamePassword(user, _)) => Some(user),
         Some(DockerCredential::IdentityToken(token)) => Some(token),
@@ -92,13 +92,13 @@ async fn names_entry_and_file_but_no_secret_as_source() {
     "docker-credential-does-not-exist"
 )]
 #[tokio::test]
-async fn names_an_unusable_file(#[case] config: &str, #[case] says: &str) {
+async fn names_an_unusable_file(#[case] config: &str, #[case] expected: &str) {
     let directory = tempfile::tempdir().unwrap();
     let found = keychain(directory.path(), config)
         .find("ghcr.io", "x")
         .await;
     assert!(found.credential.is_none());
-    assert!(found.source.contains(says), "{}", found.source);
+    assert!(found.source.contains(expected), "{}", found.source);
     assert!(found.source.contains("config.json"), "{}", found.source);
 }
 
@@ -135,7 +135,7 @@ async fn uses_the_first_file_with_an_entry() {
 fn looks_for_the_files_of_docker_and_podman() {
     let files = |variables: &[(&str, &str)]| {
         let keychain = Keychain::from_variables(|name| {
-            let value = variables.iter().find(|(known, _)| *known == name)?.1;
+            let value = variables.iter().find(|(variable, _)| *variable == name)?.1;
             Some(value.into())
         });
         keychain
@@ -161,7 +161,7 @@ fn looks_for_the_files_of_docker_and_podman() {
 }
 
 #[test]
-fn changes_the_stamp_when_a_symlink_is_swapped() {
+fn changes_the_file_versions_when_a_symlink_is_swapped() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     for name in ["old", "new"] {
@@ -171,18 +171,18 @@ fn changes_the_stamp_when_a_symlink_is_swapped() {
     std::os::unix::fs::symlink(path("old"), path("..data")).unwrap();
     std::os::unix::fs::symlink("..data/config.json", path("config.json")).unwrap();
     let keychain = Keychain::file(path("config.json"));
-    let before = keychain.stamp();
-    assert_eq!(keychain.stamp(), before);
+    let before = keychain.file_versions();
+    assert_eq!(keychain.file_versions(), before);
     std::os::unix::fs::symlink(path("new"), path("..data_tmp")).unwrap();
     fs::rename(path("..data_tmp"), path("..data")).unwrap();
-    assert_ne!(keychain.stamp(), before);
+    assert_ne!(keychain.file_versions(), before);
 }
 
 /// Helpers are found by `PATH`, which is per process, so the test runs itself in another process.
 #[tokio::test]
-async fn helpers_are_asked() {
-    const INSIDE: &str = "TEST_HELPERS_IN";
-    let Some(directory) = env::var_os(INSIDE) else {
+async fn uses_credential_helpers() {
+    const DIRECTORY: &str = "TEST_HELPERS_IN";
+    let Some(directory) = env::var_os(DIRECTORY) else {
         let directory = tempfile::tempdir().unwrap();
         let helper = directory.path().join("docker-credential-ours");
         let script = "#!/bin/sh\nread -r host\ncase $host in\n\
@@ -198,9 +198,9 @@ async fn helpers_are_asked() {
             env::var("PATH").unwrap()
         );
         let run = std::process::Command::new(env::current_exe().unwrap())
-            .args(["--exact", "credentials::tests::helpers_are_asked"])
+            .args(["--exact", "credentials::tests::uses_credential_helpers"])
             .envs([
-                (INSIDE, directory.path().as_os_str()),
+                (DIRECTORY, directory.path().as_os_str()),
                 ("PATH", path.as_ref()),
             ])
             .output()

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::{Resolver, accept};
 use crate::{
     RegistryError,
-    exchange::{Ask, Place, Target},
+    client::{ApiRequest, RequestContext, Resource},
 };
 
 const FIRST_PAGE: &str = "tags/list?n=1000";
@@ -30,51 +30,57 @@ impl Resolver {
     pub(crate) async fn tags(&self, image: &ImageReference) -> Result<Vec<String>, RegistryError> {
         let until = Instant::now() + self.timeout;
         for mirror in self.endpoints.mirrors(image) {
-            match self.tags_at(&Target::mirror(image, &mirror, until)).await {
+            match self
+                .tags_at(&RequestContext::mirror(image, &mirror, until))
+                .await
+            {
                 Ok(tags) => return Ok(tags),
-                Err(error) => tracing::debug!(%error, mirror = mirror.name, "no answer here"),
+                Err(error) => {
+                    tracing::debug!(%error, mirror = mirror.name, "the mirror has no answer");
+                }
             }
         }
         let origin = self.endpoints.origin(image);
-        self.tags_at(&Target::origin(image, &origin, until)).await
+        self.tags_at(&RequestContext::pull(image, &origin, until))
+            .await
     }
 
-    async fn tags_at(&self, target: &Target<'_>) -> Result<Vec<String>, RegistryError> {
+    async fn tags_at(&self, context: &RequestContext<'_>) -> Result<Vec<String>, RegistryError> {
         let mut tags = Vec::new();
-        let mut place = Place::Repository(FIRST_PAGE);
+        let mut resource = Resource::Path(FIRST_PAGE);
         for _ in 0..MAX_PAGES {
-            let ask = Ask {
+            let request = ApiRequest {
                 operation: "tags",
                 method: Method::GET,
-                place,
+                resource,
                 headers: Vec::new(),
                 body: None,
                 limit: PAGE_LIMIT,
             };
-            let answer = accept(target, self.exchange.send(target, &ask).await?)?;
-            let page: Page = serde_json::from_slice(&answer.body).map_err(|error| {
-                target.unreachable(format!("its list of tags is malformed: {error}"), None)
+            let response = accept(context, self.client.send(context, &request).await?)?;
+            let page: Page = serde_json::from_slice(&response.body).map_err(|error| {
+                context.unreachable(format!("its list of tags is malformed: {error}"), None)
             })?;
             tags.extend(page.tags.unwrap_or_default());
-            place = match next(&answer.headers, &answer.address) {
-                Some(next) if same_origin(&next, &answer.address) => Place::Address(next),
+            resource = match next_page(&response.headers, &response.url) {
+                Some(next) if same_origin(&next, &response.url) => Resource::Url(next),
                 // The request would carry the credentials to another host.
                 Some(next) => {
-                    let why = format!("its list of tags goes on elsewhere, at {next}");
-                    return Err(target.unreachable(why, None));
+                    let cause = format!("its list of tags continues on another host, at {next}");
+                    return Err(context.unreachable(cause, None));
                 }
                 None => return Ok(tags),
             };
         }
-        Err(target.unreachable(
+        Err(context.unreachable(
             format!("its list of tags has more than {MAX_PAGES} pages"),
             None,
         ))
     }
 }
 
-/// Returns the address of `Link: <…>; rel="next"`, which may be relative.
-fn next(headers: &HeaderMap, page: &Url) -> Option<Url> {
+/// Returns the URL of `Link: <…>; rel="next"`, which may be relative.
+fn next_page(headers: &HeaderMap, page: &Url) -> Option<Url> {
     let links = headers
         .get_all(LINK)
         .into_iter()
@@ -82,8 +88,8 @@ fn next(headers: &HeaderMap, page: &Url) -> Option<Url> {
     let next = links
         .flat_map(|value| value.split(','))
         .find(|link| link.contains("rel=\"next\""))?;
-    let address = next.split_once('<')?.1.split_once('>')?.0;
-    page.join(address).ok()
+    let url = next.split_once('<')?.1.split_once('>')?.0;
+    page.join(url).ok()
 }
 
 fn same_origin(one: &Url, other: &Url) -> bool {

@@ -4,10 +4,10 @@
 
 mod access;
 mod changes;
+mod failures;
 mod mirrors;
 mod plain;
 mod tls;
-mod trouble;
 
 use std::{fs, path::Path};
 

@@ -225,7 +225,10 @@ async fn rejects_a_tag_list_that_continues_on_another_host() {
         .inspect(&image, Some(&constraint("^1")), None)
         .await
         .unwrap_err();
-    assert!(error.to_string().contains("goes on elsewhere"), "{error}");
+    assert!(
+        error.to_string().contains("continues on another host"),
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,19 +1,20 @@
-//! The target of a request, and the errors of requests to it.
+//! The image, endpoint and limits of a request, and the errors of such a request.
 
 use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use runner_core::ImageReference;
 
-use super::{Trouble, body::said};
+use super::{AttemptError, body::error_text};
 use crate::{RegistryError, endpoint::Endpoint};
 
+/// Maximum number of attempts at the registry that an image names.
 const ATTEMPTS: u32 = 4;
 /// Number of attempts at a mirror. The next mirror or the registry follows, so there is no retry.
 const MIRROR_ATTEMPTS: u32 = 1;
 
-/// The endpoint that a request is sent to, and the image that it is for.
-pub(crate) struct Target<'a> {
+/// The image that a request is for, the endpoint that it is sent to, and its limits.
+pub(crate) struct RequestContext<'a> {
     pub(crate) image: &'a ImageReference,
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) push: bool,
@@ -22,15 +23,11 @@ pub(crate) struct Target<'a> {
     pub(super) until: Instant,
 }
 
-// === impl Target ===
+// === impl RequestContext ===
 
-impl<'a> Target<'a> {
-    /// Creates a target for pulling from the registry that an image names.
-    pub(crate) fn origin(
-        image: &'a ImageReference,
-        endpoint: &'a Endpoint,
-        until: Instant,
-    ) -> Self {
+impl<'a> RequestContext<'a> {
+    /// Creates a context for pulling from the registry that an image names.
+    pub(crate) fn pull(image: &'a ImageReference, endpoint: &'a Endpoint, until: Instant) -> Self {
         Self {
             image,
             endpoint,
@@ -40,7 +37,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Creates a target for pulling from a mirror of that registry.
+    /// Creates a context for pulling from a mirror of the registry that an image names.
     pub(crate) fn mirror(
         image: &'a ImageReference,
         endpoint: &'a Endpoint,
@@ -55,7 +52,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Creates a target for pushing to the registry that an image names.
+    /// Creates a context for pushing to the registry that an image names.
     pub(crate) fn push(image: &'a ImageReference, endpoint: &'a Endpoint, until: Instant) -> Self {
         Self {
             image,
@@ -66,16 +63,20 @@ impl<'a> Target<'a> {
         }
     }
 
-    pub(crate) fn final_trouble(&self, why: String) -> Trouble {
-        Trouble::Final(self.unreachable(why, None))
+    pub(crate) fn permanent_error(&self, cause: String) -> AttemptError {
+        AttemptError::Permanent(self.unreachable(cause, None))
     }
 
-    pub(crate) fn unreachable(&self, why: String, retry_after: Option<Duration>) -> RegistryError {
+    pub(crate) fn unreachable(
+        &self,
+        cause: String,
+        retry_after: Option<Duration>,
+    ) -> RegistryError {
         let (image, registry) = (self.image.to_string(), self.endpoint.name.clone());
         RegistryError::Unreachable {
             image,
             registry,
-            why,
+            cause,
             retry_after,
         }
     }
@@ -85,18 +86,21 @@ impl<'a> Target<'a> {
         RegistryError::NotFound {
             image,
             registry,
-            said: said(body, ""),
+            message: error_text(body, ""),
         }
     }
 
     pub(crate) fn rejected(&self, status: StatusCode, body: &[u8]) -> RegistryError {
-        self.unreachable(format!("it answered {status}{}", said(body, ": ")), None)
+        self.unreachable(
+            format!("it answered {status}{}", error_text(body, ": ")),
+            None,
+        )
     }
 
-    pub(crate) fn unusable(&self, why: impl Into<String>) -> RegistryError {
+    pub(crate) fn unusable(&self, cause: impl Into<String>) -> RegistryError {
         RegistryError::Unusable {
             image: self.image.to_string(),
-            why: why.into(),
+            cause: cause.into(),
         }
     }
 
@@ -105,7 +109,7 @@ impl<'a> Target<'a> {
         RegistryError::Refused {
             image,
             registry,
-            said: said(body, ""),
+            message: error_text(body, ""),
             credentials,
         }
     }

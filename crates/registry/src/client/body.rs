@@ -4,29 +4,32 @@ use bytes::{Bytes, BytesMut};
 use reqwest::Response;
 use serde::Deserialize;
 
-use super::{Answer, Failed, Target, Trouble};
-use crate::transport::describe;
+use super::{ApiResponse, AttemptError, RequestContext};
+use crate::transport::cause_chain;
 
 /// Maximum number of bytes (16 KiB) read from the body of an error response.
 const ERROR_LIMIT: usize = 16 << 10;
-const MAX_SAID: usize = 200;
+/// Maximum number of characters of an error text.
+const MAX_ERROR_TEXT: usize = 200;
 
 /// The reason why a response could not be read.
 pub(super) enum ReadError {
+    /// The body is larger than this limit in bytes.
     TooLarge(usize),
-    Broken(String),
+    /// The connection failed before the end of the body, for this cause.
+    Interrupted(String),
 }
 
 /// Error documents of the distribution specification and of token servers.
 #[derive(Deserialize)]
-struct Errors {
+struct ErrorDocument {
     #[serde(default)]
-    errors: Vec<Entry>,
+    errors: Vec<ErrorEntry>,
     details: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct ErrorEntry {
     #[serde(default)]
     code: String,
     message: Option<String>,
@@ -35,33 +38,36 @@ struct Entry {
 // === impl ReadError ===
 
 impl ReadError {
-    pub(super) fn of(self, target: &Target<'_>, operation: &str) -> Failed {
-        let trouble = match self {
-            Self::TooLarge(limit) => Trouble::Final(
-                target.unusable(format!("its {operation} is larger than {limit} bytes")),
+    pub(super) fn into_attempt_error(
+        self,
+        context: &RequestContext<'_>,
+        operation: &str,
+    ) -> AttemptError {
+        match self {
+            Self::TooLarge(limit) => AttemptError::Permanent(
+                context.unusable(format!("its {operation} is larger than {limit} bytes")),
             ),
-            Self::Broken(why) => Trouble::Again { why, after: None },
-        };
-        Failed {
-            no_tls: false,
-            trouble,
+            Self::Interrupted(cause) => AttemptError::Temporary {
+                cause,
+                retry_after: None,
+            },
         }
     }
 }
 
-pub(super) async fn read(response: Response, limit: usize) -> Result<Answer, ReadError> {
-    let (status, address) = (response.status(), response.url().clone());
+pub(super) async fn read(response: Response, limit: usize) -> Result<ApiResponse, ReadError> {
+    let (status, url) = (response.status(), response.url().clone());
     let headers = response.headers().clone();
     let body = if status.is_success() {
         read_all(response, limit).await?
     } else {
-        read_some(response).await
+        read_error(response).await
     };
-    Ok(Answer {
+    Ok(ApiResponse {
         status,
         headers,
         body,
-        address,
+        url,
         credentials: "no credentials".to_owned(),
     })
 }
@@ -75,7 +81,7 @@ async fn read_all(mut response: Response, limit: usize) -> Result<Bytes, ReadErr
     while let Some(chunk) = response
         .chunk()
         .await
-        .map_err(|error| ReadError::Broken(describe(&error)))?
+        .map_err(|error| ReadError::Interrupted(cause_chain(&error)))?
     {
         if body.len() + chunk.len() > limit {
             return Err(ReadError::TooLarge(limit));
@@ -86,7 +92,7 @@ async fn read_all(mut response: Response, limit: usize) -> Result<Bytes, ReadErr
 }
 
 /// Reads the start of an error response; a broken connection only ends the text.
-async fn read_some(mut response: Response) -> Bytes {
+async fn read_error(mut response: Response) -> Bytes {
     let mut body = BytesMut::new();
     while let Ok(Some(chunk)) = response.chunk().await {
         body.extend_from_slice(&chunk);
@@ -98,10 +104,10 @@ async fn read_some(mut response: Response) -> Bytes {
     body.freeze()
 }
 
-/// Returns the error text of a response body as one short line after the separator.
-pub(super) fn said(body: &[u8], separator: &str) -> String {
-    let text = match serde_json::from_slice::<Errors>(body) {
-        Ok(errors) => errors
+/// Returns the error text of a response body as one short line after the separator, or nothing.
+pub(super) fn error_text(body: &[u8], separator: &str) -> String {
+    let text = match serde_json::from_slice::<ErrorDocument>(body) {
+        Ok(document) => document
             .errors
             .into_iter()
             .map(
@@ -110,7 +116,7 @@ pub(super) fn said(body: &[u8], separator: &str) -> String {
                     None => error.code,
                 },
             )
-            .chain(errors.details)
+            .chain(document.details)
             .collect::<Vec<_>>()
             .join(", "),
         // HTML pages of proxies are of no use in a message.
@@ -119,7 +125,7 @@ pub(super) fn said(body: &[u8], separator: &str) -> String {
     let text: String = text
         .chars()
         .filter(|character| !character.is_control())
-        .take(MAX_SAID)
+        .take(MAX_ERROR_TEXT)
         .collect();
     if text.is_empty() {
         text
@@ -136,14 +142,14 @@ mod tests {
     fn shortens_error_bodies_to_one_line() {
         let body =
             br#"{"errors":[{"code":"DENIED","message":"not\nyours","detail":{}},{"code":"X"}]}"#;
-        assert_eq!(said(body, ": "), ": DENIED: notyours, X");
+        assert_eq!(error_text(body, ": "), ": DENIED: notyours, X");
         assert_eq!(
-            said(br#"{"details":"incorrect username or password"}"#, ""),
+            error_text(br#"{"details":"incorrect username or password"}"#, ""),
             "incorrect username or password"
         );
-        assert_eq!(said(b"<html>gateway</html>", ": "), "");
-        assert_eq!(said(b"", ": "), "");
+        assert_eq!(error_text(b"<html>gateway</html>", ": "), "");
+        assert_eq!(error_text(b"", ": "), "");
         let long = format!(r#"{{"errors":[{{"code":"{}"}}]}}"#, "x".repeat(5_000));
-        assert_eq!(said(long.as_bytes(), "").len(), MAX_SAID);
+        assert_eq!(error_text(long.as_bytes(), "").len(), MAX_ERROR_TEXT);
     }
 }

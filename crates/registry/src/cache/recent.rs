@@ -1,6 +1,6 @@
-//! A map of the results in use, which is cheap to read.
+//! A map of recently read results, which is cheaper to read than the cache itself.
 //!
-//! The cache behind it counts and orders every read for eviction, which takes longer than the read
+//! The cache counts and orders every read for eviction, which takes longer than the read
 //! itself. This map counts nothing: when it is full, it is cleared and refilled from the cache.
 
 use std::{
@@ -9,14 +9,15 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-pub(super) struct Front<K, T> {
+/// A map that is cleared when it is full.
+pub(super) struct RecentEntries<K, T> {
     entries: RwLock<HashMap<K, T>>,
     capacity: usize,
 }
 
-// === impl Front ===
+// === impl RecentEntries ===
 
-impl<K: Eq + Hash, T: Clone> Front<K, T> {
+impl<K: Eq + Hash, T: Clone> RecentEntries<K, T> {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             entries: RwLock::default(),
@@ -49,14 +50,14 @@ mod tests {
 
     #[test]
     fn never_holds_more_than_its_capacity() {
-        let front = Front::new(2);
+        let recent = RecentEntries::new(2);
         for key in 0..3 {
-            front.put(key, key);
+            recent.put(key, key);
         }
-        assert_eq!((front.get(&0), front.get(&2)), (None, Some(2)));
-        front.put(2, 7);
-        assert_eq!(front.get(&2), Some(7));
-        front.remove(&2);
-        assert_eq!(front.get(&2), None);
+        assert_eq!((recent.get(&0), recent.get(&2)), (None, Some(2)));
+        recent.put(2, 7);
+        assert_eq!(recent.get(&2), Some(7));
+        recent.remove(&2);
+        assert_eq!(recent.get(&2), None);
     }
 }
