@@ -139,7 +139,7 @@ impl Cluster {
             warm_up: flags.pod.warm_up_pod_cache,
             tracing: Some(Tracing {
                 inject: runner_telemetry::propagation::inject,
-                join: runner_telemetry::propagation::parent_of,
+                join: runner_telemetry::propagation::set_parent,
             }),
         };
         info!(

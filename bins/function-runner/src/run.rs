@@ -312,7 +312,7 @@ async fn bind(
 ) -> Result<Server> {
     let options = ServerOptions {
         message_limit: flags.max_request_body_size,
-        trace_parent: Some(runner_telemetry::propagation::parent_of),
+        trace_parent: Some(runner_telemetry::propagation::set_parent),
         status: Some(status),
         stuck,
         serves_late_calls: true,

@@ -64,7 +64,7 @@ async fn serve_observed(flags: Flags, program: Program) -> Result<(), String> {
         .map_err(|error| format!("cannot watch for signals: {error}"))?;
 
     let wrapped = Arc::new(Wrapped::new(&flags, program));
-    let options = ServerOptions::plaintext(flags.max_request_body_size, propagation::parent_of);
+    let options = ServerOptions::plaintext(flags.max_request_body_size, propagation::set_parent);
     let at = ListenAt::everywhere(flags.port);
     let server = Server::bind(at, wrapped, lifecycle.clone(), options)
         .await

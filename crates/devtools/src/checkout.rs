@@ -1,4 +1,4 @@
-//! The checkout that the calling program was built from.
+//! The checkout that the calling program was built from: its directories, set-up and builds.
 
 use std::{
     env,
@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::{Remedy, failure};
+use crate::{Remedy, failure, require_success};
 
 /// Returns the root directory of the checkout.
 #[must_use]
@@ -52,6 +52,26 @@ pub fn cargo() -> Command {
     cargo
 }
 
+/// Installs everything that a purpose of `scripts/setup`, such as `targets`, needs.
+///
+/// This is quick if nothing is missing.
+///
+/// # Errors
+///
+/// Returns an error if a requirement is missing and cannot be installed; `scripts/setup` has then
+/// printed cause and remedy.
+pub fn setup(purpose: &str) -> Result<()> {
+    let status = Command::new(root().join("scripts/setup"))
+        .arg(purpose)
+        .stdin(Stdio::null())
+        // Standard output is for the caller's own result.
+        .stdout(Stdio::null())
+        .status()
+        .context("cannot run scripts/setup")
+        .remedy("check that the checkout is complete: git status")?;
+    require_success("scripts/setup", status)
+}
+
 /// Builds a Go module of the checkout with `scripts/go-build`, which prints its progress.
 ///
 /// `output` is a file, or a directory if it ends with a slash. `target` is `.` for the module's
@@ -59,7 +79,7 @@ pub fn cargo() -> Command {
 ///
 /// # Errors
 ///
-/// If Go is missing or the build fails.
+/// Returns an error if Go is missing or the build fails.
 pub fn go_build(module: &Path, output: &Path, target: &str) -> Result<()> {
     let status = Command::new(root().join("scripts/go-build"))
         .arg(module)

@@ -14,7 +14,7 @@ pub trait Remedy<T> {
     ///
     /// # Errors
     ///
-    /// If the result is an error.
+    /// Returns the error of the result, with the remedy.
     fn remedy(self, remedy: impl Into<String>) -> Result<T>;
 }
 
@@ -41,7 +41,7 @@ pub fn failure(cause: impl fmt::Display, remedy: impl Into<String>) -> Error {
 ///
 /// # Errors
 ///
-/// If the child process failed. [`exit_code`] prints nothing for this error, unless a signal ended
+/// Returns an error if the child process failed. [`exit_code`] prints nothing for this error, unless a signal ended
 /// the child process.
 pub fn require_success(child: &str, status: ExitStatus) -> Result<()> {
     match status.code() {
@@ -82,6 +82,7 @@ pub fn report(error: &Error, general_remedy: &str) -> String {
     format!("error: {cause}\n help: {}", one_line(remedy))
 }
 
+/// Joins the lines of a text by ` | `.
 fn one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" | ")

@@ -3,8 +3,6 @@
 
 mod checkout;
 mod failure;
-mod setup;
 
-pub use checkout::{architecture, cargo, go_build, root, static_triple, target_directory};
+pub use checkout::{architecture, cargo, go_build, root, setup, static_triple, target_directory};
 pub use failure::{Remedy, exit_code, failure, report, require_success};
-pub use setup::setup;

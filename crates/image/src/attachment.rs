@@ -11,7 +11,8 @@ use crate::{
     spec::{Descriptor, IndexDocument, Manifest},
 };
 
-const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+/// Media type of the empty config.
+const EMPTY_CONFIG: &str = "application/vnd.oci.empty.v1+json";
 
 /// A document that refers to an image or an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,9 @@ pub struct Attachment {
     manifest: Blob,
     config: Blob,
     content: Blob,
+    /// Digest of the manifest that the document is about.
     subject: String,
+    /// Index that lists the document's manifest.
     list: Blob,
 }
 
@@ -32,9 +35,9 @@ impl Attachment {
         media_type: &'static str,
         content: impl Into<Bytes>,
     ) -> serde_json::Result<Self> {
-        let config = Blob::new(EMPTY, "{}");
+        let config = Blob::new(EMPTY_CONFIG, "{}");
         let content = Blob::new(media_type, content);
-        let none = BTreeMap::new();
+        let no_annotations = BTreeMap::new();
         let manifest = serde_json::to_vec(&Manifest {
             schema_version: 2,
             media_type: Flavour::Oci.manifest(),
@@ -42,7 +45,7 @@ impl Attachment {
             config: Descriptor::of(&config),
             layers: vec![Descriptor::of(&content)],
             subject: Some(Descriptor::of(subject)),
-            annotations: &none,
+            annotations: &no_annotations,
         })?;
         let manifest = Blob::new(Flavour::Oci.manifest(), manifest);
         let list = serde_json::to_vec(&IndexDocument {
@@ -52,7 +55,7 @@ impl Attachment {
                 artifact_type: Some(media_type),
                 ..Descriptor::of(&manifest)
             }],
-            annotations: &none,
+            annotations: &no_annotations,
         })?;
         Ok(Self {
             manifest,
@@ -75,7 +78,7 @@ impl Attachment {
         [&self.config, &self.content].into_iter()
     }
 
-    /// Returns a tag and the list it must point at.
+    /// Returns the fallback tag and the index that it must point at.
     ///
     /// Clients find the document by this tag in registries that cannot list the manifests that
     /// refer to another one (no referrers API).

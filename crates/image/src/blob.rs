@@ -55,6 +55,7 @@ impl Blob {
 // === impl Flavour ===
 
 impl Flavour {
+    /// Returns the media type of a config.
     pub(crate) fn config(self) -> &'static str {
         match self {
             Self::Oci => "application/vnd.oci.image.config.v1+json",
@@ -62,6 +63,7 @@ impl Flavour {
         }
     }
 
+    /// Returns the media type of a layer.
     pub(crate) fn layer(self) -> &'static str {
         match self {
             Self::Oci => "application/vnd.oci.image.layer.v1.tar+gzip",
@@ -69,6 +71,7 @@ impl Flavour {
         }
     }
 
+    /// Returns the media type of a manifest.
     pub(crate) fn manifest(self) -> &'static str {
         match self {
             Self::Oci => "application/vnd.oci.image.manifest.v1+json",
@@ -76,6 +79,7 @@ impl Flavour {
         }
     }
 
+    /// Returns the media type of an index.
     pub(crate) fn index(self) -> &'static str {
         match self {
             Self::Oci => "application/vnd.oci.image.index.v1+json",

@@ -7,6 +7,7 @@ use crate::{
     spec::{Descriptor, ImageConfig, Manifest, RootFs},
 };
 
+/// Default creation time of an image.
 const EPOCH: &str = "1970-01-01T00:00:00Z";
 
 /// An image for one platform.
@@ -18,7 +19,7 @@ pub struct Image {
     layers: Vec<Blob>,
 }
 
-/// The parts of an image that is being made.
+/// A builder of an [`Image`].
 #[derive(Clone, Debug)]
 pub struct ImageBuilder {
     platform: Platform,
@@ -76,7 +77,7 @@ impl Image {
 // === impl ImageBuilder ===
 
 impl ImageBuilder {
-    /// Sets how containers of the image are started.
+    /// Sets the settings with which containers of the image are started.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;

@@ -1,4 +1,4 @@
-//! Lists the images of several platforms under one name.
+//! An index, which lists the images of several platforms under one tag.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Index {
 // === impl Index ===
 
 impl Index {
-    /// Makes an index that lists the images in the given order.
+    /// Creates an index that lists the images in the given order.
     pub fn new(
         flavour: Flavour,
         images: Vec<Image>,

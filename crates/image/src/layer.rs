@@ -14,7 +14,7 @@ use crate::{
 /// Operating system "unknown" in the gzip header, so that the bytes do not depend on the machine.
 const GZIP_SYSTEM: u8 = 255;
 
-/// A packed tree.
+/// A tree, packed as a gzip-compressed tar archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// Digest of the archive before compression; image configs refer to it.
@@ -25,11 +25,11 @@ pub struct Layer {
 // === impl Layer ===
 
 impl Layer {
-    /// Packs a tree.
+    /// Packs a tree into a gzip-compressed tar archive.
     ///
     /// # Errors
     ///
-    /// If a path or a link target is too long for the ustar format.
+    /// Returns an error if a path or a link target is too long for the ustar format.
     pub fn pack(tree: &Tree) -> io::Result<Self> {
         let archive = archive(tree)?;
         let mut gzip = GzBuilder::new()

@@ -11,8 +11,10 @@ use crate::{
     spec::{Descriptor, IndexDocument},
 };
 
+/// Content of the file `oci-layout`.
 const LAYOUT: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
-const NAME: &str = "org.opencontainers.image.ref.name";
+/// Annotation with the tag of an index.
+const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
 /// An error while writing an OCI layout.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +29,7 @@ pub enum WriteLayoutError {
     },
     /// The index cannot be serialised as JSON.
     #[error("cannot write the layout's index")]
-    Document(#[from] serde_json::Error),
+    Serialize(#[from] serde_json::Error),
 }
 
 impl Index {
@@ -51,7 +53,7 @@ impl Index {
             schema_version: 2,
             media_type: Flavour::Oci.index(),
             manifests: vec![Descriptor {
-                annotations: BTreeMap::from([(NAME, tag)]),
+                annotations: BTreeMap::from([(REF_NAME, tag)]),
                 ..Descriptor::of(self.document())
             }],
             annotations: &BTreeMap::new(),

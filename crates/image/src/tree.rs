@@ -15,6 +15,7 @@ pub struct Tree {
     pub(crate) modified: u64,
 }
 
+/// A file, directory or symbolic link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) content: Content,
@@ -33,11 +34,11 @@ pub(crate) enum Content {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
     /// The path is empty, or has empty, `.` or `..` parts.
-    #[error("path {0:?} must have plain parts between single slashes")]
-    NotPlain(String),
+    #[error("path {0:?} must consist of names between single slashes")]
+    Invalid(String),
     /// The tree already has a node at this path, or a parent of the path is not a directory.
     #[error("path {0:?} is used twice")]
-    Taken(String),
+    AlreadyUsed(String),
 }
 
 // === impl Tree ===
@@ -58,7 +59,7 @@ impl Tree {
 
     /// Adds a directory; `owner` is the id of both user and group.
     pub fn directory(self, path: &str, mode: u32, owner: u32) -> Result<Self, BadPath> {
-        self.put(
+        self.add(
             path,
             Node {
                 content: Content::Directory,
@@ -70,7 +71,7 @@ impl Tree {
 
     /// Adds a file owned by root.
     pub fn file(self, path: &str, mode: u32, bytes: impl Into<Bytes>) -> Result<Self, BadPath> {
-        self.put(
+        self.add(
             path,
             Node {
                 content: Content::File(bytes.into()),
@@ -83,7 +84,7 @@ impl Tree {
     /// Adds a symbolic link owned by root.
     pub fn symlink(self, path: &str, target: &str) -> Result<Self, BadPath> {
         let content = Content::Symlink(target.to_owned());
-        self.put(
+        self.add(
             path,
             Node {
                 content,
@@ -93,28 +94,28 @@ impl Tree {
         )
     }
 
-    fn put(mut self, path: &str, node: Node) -> Result<Self, BadPath> {
+    fn add(mut self, path: &str, node: Node) -> Result<Self, BadPath> {
         let path = path.strip_prefix('/').unwrap_or(path);
         if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(BadPath::NotPlain(path.to_owned()));
+            return Err(BadPath::Invalid(path.to_owned()));
         }
         for (slash, _) in path.match_indices('/') {
             let parent = &path[..slash];
-            let known = self.nodes.entry(parent.to_owned()).or_insert_with(|| Node {
+            let existing = self.nodes.entry(parent.to_owned()).or_insert_with(|| Node {
                 content: Content::Directory,
                 mode: DIRECTORY_MODE,
                 owner: 0,
             });
-            if known.content != Content::Directory {
-                return Err(BadPath::Taken(parent.to_owned()));
+            if existing.content != Content::Directory {
+                return Err(BadPath::AlreadyUsed(parent.to_owned()));
             }
         }
         match self.nodes.entry(path.to_owned()) {
-            Entry::Vacant(place) => {
-                place.insert(node);
+            Entry::Vacant(entry) => {
+                entry.insert(node);
                 Ok(self)
             }
-            Entry::Occupied(_) => Err(BadPath::Taken(path.to_owned())),
+            Entry::Occupied(_) => Err(BadPath::AlreadyUsed(path.to_owned())),
         }
     }
 }
@@ -130,23 +131,23 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_path_that_is_used() {
+    fn rejects_a_path_that_is_used() {
         let tree = Tree::new().file("a", 0o644, "x").unwrap();
         assert_eq!(
             tree.clone().file("a", 0o644, "y"),
-            Err(BadPath::Taken("a".to_owned()))
+            Err(BadPath::AlreadyUsed("a".to_owned()))
         );
         assert_eq!(
             tree.file("a/b", 0o644, "y"),
-            Err(BadPath::Taken("a".to_owned()))
+            Err(BadPath::AlreadyUsed("a".to_owned()))
         );
     }
 
     #[test]
-    fn refuses_a_path_that_leaves_the_tree() {
+    fn rejects_a_path_that_leaves_the_tree() {
         for path in ["", "/", "../x", "a/../b", "a//b", "./a"] {
-            let refused = Tree::new().file(path, 0o644, "x");
-            assert!(matches!(refused, Err(BadPath::NotPlain(_))), "{path}");
+            let rejected = Tree::new().file(path, 0o644, "x");
+            assert!(matches!(rejected, Err(BadPath::Invalid(_))), "{path}");
         }
     }
 }

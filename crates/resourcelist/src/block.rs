@@ -4,34 +4,35 @@
 //! In a block mapping at column 0, valid YAML allows only entries of a sequence that is a value,
 //! comments and document markers at that column besides the keys; scalars of every style continue
 //! indented. Lines that start with white space can therefore be skipped. Any other line at column 0
-//! stops the scan with [`Stop::Unsure`].
+//! stops the scan with [`FastScanError::UnsupportedLayout`].
 
 use memchr::memchr_iter;
 
 use crate::collector::Collector;
-use crate::error::{ScanError, Stop};
+use crate::error::{FastScanError, ScanError};
+use crate::event::NodeEvent;
 use crate::lines::{LineNumbers, at_column_0};
-use crate::step::Step;
 use crate::yaml;
 
 /// The kind of a line that starts at column 0.
 #[derive(Debug, PartialEq, Eq)]
 enum Line<'a> {
     /// An empty line, a comment, or a continuation of the open block.
-    Within,
+    Continuation,
     /// An entry of a sequence.
-    Entry,
+    SequenceEntry,
     /// A document marker without content on the same line.
-    Marker,
+    DocumentMarker,
     /// A key that starts a new block.
     Key(&'a [u8]),
-    Unsure,
+    /// A line of a layout that this scan does not support.
+    Unsupported,
 }
 
 /// A key at column 0 with all lines that belong to it.
 #[derive(Debug)]
 struct Block {
-    is_wanted: bool,
+    is_envelope: bool,
     start: usize,
 }
 
@@ -41,24 +42,24 @@ struct Reader<'a, 'c> {
     collector: &'c mut Collector,
 }
 
-pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
+pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), FastScanError> {
     // A lone carriage return is a line break in YAML, which the line search does not find.
     if memchr_iter(b'\r', list).any(|at| list.get(at + 1) != Some(&b'\n')) {
-        return Err(Stop::Unsure);
+        return Err(FastScanError::UnsupportedLayout);
     }
     let mut reader = Reader {
         list,
         lines: LineNumbers::new(list),
         collector,
     };
-    let mut block = prologue(list)?;
+    let mut block = first_block(list)?;
     for start in at_column_0(list, block.start) {
-        match Line::of(list, start) {
-            Line::Within | Line::Entry => {}
-            Line::Unsure => return Err(Stop::Unsure),
-            Line::Marker => {
+        match Line::classify(list, start) {
+            Line::Continuation | Line::SequenceEntry => {}
+            Line::Unsupported => return Err(FastScanError::UnsupportedLayout),
+            Line::DocumentMarker => {
                 reader.block(&block, start)?;
-                return epilogue(list, start);
+                return check_end(list, start);
             }
             Line::Key(key) => {
                 reader.block(&block, start)?;
@@ -70,24 +71,24 @@ pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
 }
 
 /// Finds the first key, after comments and at most one document marker.
-fn prologue(list: &[u8]) -> Result<Block, Stop> {
-    let mut is_marked = false;
+fn first_block(list: &[u8]) -> Result<Block, FastScanError> {
+    let mut has_marker = false;
     for (start, content) in lines_from(list, 0) {
-        match Line::of(list, start) {
-            Line::Within if is_bare(content) => {}
-            Line::Marker if !is_marked && content.starts_with(b"---") => is_marked = true,
+        match Line::classify(list, start) {
+            Line::Continuation if is_blank_or_comment(content) => {}
+            Line::DocumentMarker if !has_marker && content.starts_with(b"---") => has_marker = true,
             Line::Key(key) => return Ok(Block::new(key, start)),
-            _ => return Err(Stop::Unsure),
+            _ => return Err(FastScanError::UnsupportedLayout),
         }
     }
-    Err(Stop::Unsure)
+    Err(FastScanError::UnsupportedLayout)
 }
 
 /// Checks that only comments and document markers follow the marker at `start`.
-fn epilogue(list: &[u8], start: usize) -> Result<(), Stop> {
+fn check_end(list: &[u8], start: usize) -> Result<(), FastScanError> {
     for (start, content) in lines_from(list, start) {
-        if !is_bare(content) && Line::of(list, start) != Line::Marker {
-            return Err(Stop::Unsure);
+        if !is_blank_or_comment(content) && Line::classify(list, start) != Line::DocumentMarker {
+            return Err(FastScanError::UnsupportedLayout);
         }
     }
     Ok(())
@@ -105,7 +106,7 @@ fn lines_from(list: &[u8], first: usize) -> impl Iterator<Item = (usize, &[u8])>
 }
 
 /// Returns whether a line has only white space and a comment.
-fn is_bare(line: &[u8]) -> bool {
+fn is_blank_or_comment(line: &[u8]) -> bool {
     matches!(line.trim_ascii_start().first(), None | Some(b'#'))
 }
 
@@ -113,7 +114,7 @@ fn is_bare(line: &[u8]) -> bool {
 ///
 /// Nearly all `apiVersion` and `kind` blocks have this form. The parser would return the same, but
 /// would load far more code.
-fn plain(block: &[u8]) -> Option<(&str, &str)> {
+fn plain_entry(block: &[u8]) -> Option<(&str, &str)> {
     let line = block.strip_suffix(b"\n").unwrap_or(block);
     let (key, value) = std::str::from_utf8(line).ok()?.split_once(": ")?;
     let is_word = |text: &str| {
@@ -133,8 +134,8 @@ fn is_ordinary(byte: u8) -> bool {
 
 impl Block {
     fn new(key: &[u8], start: usize) -> Self {
-        let is_wanted = matches!(key, b"apiVersion" | b"kind" | b"results");
-        Self { is_wanted, start }
+        let is_envelope = matches!(key, b"apiVersion" | b"kind" | b"results");
+        Self { is_envelope, start }
     }
 }
 
@@ -142,23 +143,27 @@ impl Block {
 
 impl Reader<'_, '_> {
     /// Parses the block that ends at `end`, if it belongs to the envelope.
-    fn block(&mut self, block: &Block, end: usize) -> Result<(), Stop> {
-        if !block.is_wanted {
+    fn block(&mut self, block: &Block, end: usize) -> Result<(), FastScanError> {
+        if !block.is_envelope {
             return Ok(());
         }
         let bytes = self.list.get(block.start..end).unwrap_or_default();
         let line = self.lines.line_at(block.start);
-        if let Some((key, value)) = plain(bytes) {
-            let steps = [Step::Map, Step::Text(key.into()), Step::Text(value.into())];
-            for step in steps.into_iter().chain([Step::End]) {
-                self.collector.step(step, line)?;
+        if let Some((key, value)) = plain_entry(bytes) {
+            let events = [
+                NodeEvent::MappingStart,
+                NodeEvent::Scalar(key.into()),
+                NodeEvent::Scalar(value.into()),
+            ];
+            for event in events.into_iter().chain([NodeEvent::End]) {
+                self.collector.event(event, line)?;
             }
             return Ok(());
         }
-        let text = yaml::text(bytes).map_err(|_| Stop::Unsure)?;
+        let text = yaml::text(bytes).map_err(|_| FastScanError::UnsupportedLayout)?;
         yaml::read(text, line, self.collector).map_err(|error| match error {
             // Anchors may be defined, and flow collections may end, in another block.
-            ScanError::Syntax { .. } => Stop::Unsure,
+            ScanError::Syntax { .. } => FastScanError::UnsupportedLayout,
             error => error.into(),
         })
     }
@@ -167,14 +172,14 @@ impl Reader<'_, '_> {
 // === impl Line ===
 
 impl<'a> Line<'a> {
-    fn of(list: &'a [u8], start: usize) -> Self {
+    fn classify(list: &'a [u8], start: usize) -> Self {
         let rest = list.get(start..).unwrap_or_default();
         match rest {
-            [] | [b' ' | b'\t' | b'\n' | b'\r' | b'#', ..] => Self::Within,
+            [] | [b' ' | b'\t' | b'\n' | b'\r' | b'#', ..] => Self::Continuation,
             [b'-', b'-', b'-', after @ ..] | [b'.', b'.', b'.', after @ ..] => Self::marker(after),
-            [b'-'] | [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] => Self::Entry,
+            [b'-'] | [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] => Self::SequenceEntry,
             [first, ..] if first.is_ascii_alphanumeric() => Self::key(rest),
-            _ => Self::Unsure,
+            _ => Self::Unsupported,
         }
     }
 
@@ -183,11 +188,11 @@ impl<'a> Line<'a> {
             .split(|&byte| byte == b'\n')
             .next()
             .unwrap_or_default();
-        let is_apart = matches!(after.first(), None | Some(b' ' | b'\t' | b'\r'));
-        if is_apart && is_bare(after) {
-            Self::Marker
+        let is_separated = matches!(after.first(), None | Some(b' ' | b'\t' | b'\r'));
+        if is_separated && is_blank_or_comment(after) {
+            Self::DocumentMarker
         } else {
-            Self::Unsure
+            Self::Unsupported
         }
     }
 
@@ -200,7 +205,7 @@ impl<'a> Line<'a> {
         let (key, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
         match after {
             [b':'] | [b':', b' ' | b'\t' | b'\n' | b'\r', ..] => Self::Key(key),
-            _ => Self::Unsure,
+            _ => Self::Unsupported,
         }
     }
 }

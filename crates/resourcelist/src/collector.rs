@@ -1,16 +1,16 @@
-//! Builds the envelope from the steps of a list and ignores all other steps.
+//! Builds the envelope from the events of a list and ignores all other events.
 //!
-//! The collector enters a fixed set of places only. Its depth is therefore bounded for any
+//! The collector enters a fixed set of scopes only. Its depth is therefore bounded for any
 //! document, except for merge keys inside merge keys.
 
-mod part;
-mod place;
+mod result_field;
+mod scope;
 
 use crate::error::ScanError;
+use crate::event::NodeEvent;
 use crate::result::{Envelope, FunctionResult};
-use crate::step::Step;
-use part::Part;
-use place::{Key, Place, Slot};
+use result_field::ResultField;
+use scope::{EnvelopeKey, Scope, ValueRole};
 
 const KINDS: &[&str] = &["ResourceList"];
 const API_VERSIONS: &[&str] = &["config.kubernetes.io/v1", "config.kubernetes.io/v1alpha1"];
@@ -19,36 +19,37 @@ const MAX_RESULTS: usize = 1 << 17;
 /// Number of characters of an invalid value that an error quotes.
 const QUOTED_CHARS: usize = 80;
 
+/// The envelope so far, and the open collections that belong to it.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
     frames: Vec<Frame>,
-    /// Number of open ignored collections around the next step.
+    /// Number of open ignored collections around the next event.
     ignored: usize,
     /// Keys of the envelope that occurred outside of merge keys, to detect duplicates.
-    given: Vec<Key>,
-    api_version: Option<Said>,
-    kind: Option<Said>,
+    seen_keys: Vec<EnvelopeKey>,
+    api_version: Option<EnvelopeValue>,
+    kind: Option<EnvelopeValue>,
     results: Vec<FunctionResult>,
-    /// Parts of the last result that have a value, except for tags.
-    filled: Vec<Part>,
-    /// Total number of steps, checked by the tests for linear time.
-    pub(crate) steps: usize,
+    /// Fields of the last result that have a value, except for tags.
+    set_fields: Vec<ResultField>,
+    /// Total number of events, which tests check for linear time.
+    pub(crate) events: usize,
 }
 
 /// An open mapping or sequence that the collector has entered.
 #[derive(Debug)]
 struct Frame {
-    place: Place,
+    scope: Scope,
     is_sequence: bool,
     /// Whether the entries come from a merge key; explicit values take precedence over them.
     merged: bool,
     /// The purpose of the next value, or `None` if a key is next.
-    slot: Option<Slot>,
+    role: Option<ValueRole>,
 }
 
 /// A scalar of the envelope and its line.
 #[derive(Debug)]
-struct Said {
+struct EnvelopeValue {
     text: String,
     line: usize,
 }
@@ -57,53 +58,54 @@ struct Said {
 
 impl Collector {
     /// Returns whether the next node is ignored, so that a reader may skip it and pass a single
-    /// [`Step::Null`] instead.
-    pub(crate) fn is_indifferent(&self) -> bool {
-        let slot = self.frames.last().and_then(|frame| frame.slot.as_ref());
-        self.ignored > 0 || slot == Some(&Slot::Ignored)
+    /// [`NodeEvent::Null`] instead.
+    pub(crate) fn ignores_next(&self) -> bool {
+        let role = self.frames.last().and_then(|frame| frame.role.as_ref());
+        self.ignored > 0 || role == Some(&ValueRole::Ignored)
     }
 
-    pub(crate) fn step(&mut self, step: Step<'_>, line: usize) -> Result<(), ScanError> {
-        self.steps += 1;
+    /// Processes the next event of the document, which is at `line`.
+    pub(crate) fn event(&mut self, event: NodeEvent<'_>, line: usize) -> Result<(), ScanError> {
+        self.events += 1;
         if self.ignored > 0 {
-            match step {
-                Step::Map | Step::Seq => self.ignored += 1,
-                Step::End => self.ignored -= 1,
-                Step::Text(_) | Step::Null => {}
+            match event {
+                NodeEvent::MappingStart | NodeEvent::SequenceStart => self.ignored += 1,
+                NodeEvent::End => self.ignored -= 1,
+                NodeEvent::Scalar(_) | NodeEvent::Null => {}
             }
             return Ok(());
         }
         let Some(frame) = self.frames.last_mut() else {
-            if step != Step::Map {
+            if event != NodeEvent::MappingStart {
                 return Err(ScanError::NotAMapping { line });
             }
-            self.enter(Place::Root, false, false);
+            self.enter(Scope::Root, false, false);
             return Ok(());
         };
-        let (place, merged) = (frame.place, frame.merged);
-        match frame.slot.take() {
-            _ if step == Step::End => drop(self.frames.pop()),
-            _ if frame.is_sequence => self.entry(place, merged, step)?,
+        let (scope, merged) = (frame.scope, frame.merged);
+        match frame.role.take() {
+            _ if event == NodeEvent::End => drop(self.frames.pop()),
+            _ if frame.is_sequence => self.entry(scope, merged, event)?,
             None => {
-                let slot = match &step {
-                    Step::Text(key) => Slot::of(place, key),
+                let role = match &event {
+                    NodeEvent::Scalar(key) => ValueRole::of(scope, key),
                     // A collection or null as a key is unknown, so its value is ignored as well.
-                    _ => Slot::Ignored,
+                    _ => ValueRole::Ignored,
                 };
-                if let Slot::Envelope(key) = &slot
+                if let ValueRole::Envelope(key) = &role
                     && !merged
                 {
-                    self.give(*key, line)?;
+                    self.record_key(*key, line)?;
                 }
-                self.await_value(slot);
-                self.ignore(&step);
+                self.expect_value(role);
+                self.ignore(&event);
             }
-            Some(slot) => self.value(place, merged, slot, step, line)?,
+            Some(role) => self.value(scope, merged, role, event, line)?,
         }
         Ok(())
     }
 
-    /// Returns the envelope, or an error if the steps were not those of a ResourceList.
+    /// Returns the envelope, or an error if the events were not those of a ResourceList.
     pub(crate) fn finish(self) -> Result<Envelope, ScanError> {
         let kind = self.kind.ok_or(ScanError::Missing { key: "kind" })?;
         kind.one_of("kind", KINDS)?;
@@ -117,132 +119,143 @@ impl Collector {
         })
     }
 
-    fn enter(&mut self, place: Place, is_sequence: bool, merged: bool) {
+    fn enter(&mut self, scope: Scope, is_sequence: bool, merged: bool) {
         self.frames.push(Frame {
-            place,
+            scope,
             is_sequence,
             merged,
-            slot: None,
+            role: None,
         });
     }
 
-    fn await_value(&mut self, slot: Slot) {
+    fn expect_value(&mut self, role: ValueRole) {
         if let Some(frame) = self.frames.last_mut() {
-            frame.slot = Some(slot);
+            frame.role = Some(role);
         }
     }
 
     /// Ignores a node; for a collection, with all its contents.
-    fn ignore(&mut self, step: &Step<'_>) {
-        if matches!(step, Step::Map | Step::Seq) {
+    fn ignore(&mut self, event: &NodeEvent<'_>) {
+        if matches!(event, NodeEvent::MappingStart | NodeEvent::SequenceStart) {
             self.ignored = 1;
         }
     }
 
-    fn give(&mut self, key: Key, line: usize) -> Result<(), ScanError> {
-        if self.given.contains(&key) {
+    fn record_key(&mut self, key: EnvelopeKey, line: usize) -> Result<(), ScanError> {
+        if self.seen_keys.contains(&key) {
             return Err(ScanError::Duplicate {
                 line,
                 key: key.name(),
             });
         }
-        self.given.push(key);
+        self.seen_keys.push(key);
         Ok(())
     }
 
-    fn entry(&mut self, place: Place, merged: bool, step: Step<'_>) -> Result<(), ScanError> {
+    fn entry(&mut self, scope: Scope, merged: bool, event: NodeEvent<'_>) -> Result<(), ScanError> {
         if self.results.len() == MAX_RESULTS {
             return Err(ScanError::TooComplex { detail: "results" });
         }
-        match (place, step) {
-            (place, Step::Map) if merged => self.enter(place, false, true),
-            (Place::Results, Step::Map) => {
+        match (scope, event) {
+            (scope, NodeEvent::MappingStart) if merged => self.enter(scope, false, true),
+            (Scope::Results, NodeEvent::MappingStart) => {
                 self.results.push(FunctionResult::default());
-                self.filled.clear();
-                self.enter(Place::Result, false, false);
+                self.set_fields.clear();
+                self.enter(Scope::Result, false, false);
             }
-            (Place::Results, Step::Text(text)) => {
+            (Scope::Results, NodeEvent::Scalar(text)) => {
                 let message = text.into_owned();
                 self.results.push(FunctionResult {
                     message,
                     ..FunctionResult::default()
                 });
             }
-            (_, step) => self.ignore(&step),
+            (_, event) => self.ignore(&event),
         }
         Ok(())
     }
 
     fn value(
         &mut self,
-        place: Place,
+        scope: Scope,
         merged: bool,
-        slot: Slot,
-        step: Step<'_>,
+        role: ValueRole,
+        event: NodeEvent<'_>,
         line: usize,
     ) -> Result<(), ScanError> {
-        match (slot, step) {
-            (Slot::Envelope(Key::ApiVersion), step) => {
-                let said = Said::new("apiVersion", step, API_VERSIONS, line)?;
-                keep(&mut self.api_version, said, merged);
+        match (role, event) {
+            (ValueRole::Envelope(EnvelopeKey::ApiVersion), event) => {
+                let value = EnvelopeValue::new("apiVersion", event, API_VERSIONS, line)?;
+                set_value(&mut self.api_version, value, merged);
             }
-            (Slot::Envelope(Key::Kind), step) => {
-                keep(
+            (ValueRole::Envelope(EnvelopeKey::Kind), event) => {
+                set_value(
                     &mut self.kind,
-                    Said::new("kind", step, KINDS, line)?,
+                    EnvelopeValue::new("kind", event, KINDS, line)?,
                     merged,
                 );
             }
             // Explicit results replace merged ones and are not replaced by them.
-            (Slot::Envelope(Key::Results), step @ (Step::Map | Step::Seq)) => {
-                if merged && self.given.contains(&Key::Results) {
-                    self.ignore(&step);
+            (
+                ValueRole::Envelope(EnvelopeKey::Results),
+                event @ (NodeEvent::MappingStart | NodeEvent::SequenceStart),
+            ) => {
+                if merged && self.seen_keys.contains(&EnvelopeKey::Results) {
+                    self.ignore(&event);
                 } else {
                     self.results.clear();
-                    self.enter(Place::results(&step), step == Step::Seq, false);
+                    self.enter(
+                        Scope::results(&event),
+                        event == NodeEvent::SequenceStart,
+                        false,
+                    );
                 }
             }
-            (Slot::Merge, step @ (Step::Map | Step::Seq)) => {
-                self.enter(place, step == Step::Seq, true);
+            (ValueRole::Merge, event @ (NodeEvent::MappingStart | NodeEvent::SequenceStart)) => {
+                self.enter(scope, event == NodeEvent::SequenceStart, true);
             }
-            (Slot::Sequence(place), Step::Seq) => self.enter(place, true, false),
-            (Slot::Mapping(place), Step::Map) => self.enter(place, false, merged),
-            (Slot::Part(part), Step::Text(text)) => {
+            (ValueRole::Sequence(scope), NodeEvent::SequenceStart) => {
+                self.enter(scope, true, false);
+            }
+            (ValueRole::Mapping(scope), NodeEvent::MappingStart) => {
+                self.enter(scope, false, merged);
+            }
+            (ValueRole::ResultField(field), NodeEvent::Scalar(text)) => {
                 if let Some(result) = self.results.last_mut() {
-                    part.fill(result, &mut self.filled, text.into_owned(), merged);
+                    field.set(result, &mut self.set_fields, text.into_owned(), merged);
                 }
             }
-            (_, step) => self.ignore(&step),
+            (_, event) => self.ignore(&event),
         }
         Ok(())
     }
 }
 
-fn keep(target: &mut Option<Said>, said: Said, merged: bool) {
+fn set_value(target: &mut Option<EnvelopeValue>, value: EnvelopeValue, merged: bool) {
     if !merged || target.is_none() {
-        *target = Some(said);
+        *target = Some(value);
     }
 }
 
-// === impl Said ===
+// === impl EnvelopeValue ===
 
-impl Said {
+impl EnvelopeValue {
     fn new(
         key: &'static str,
-        step: Step<'_>,
+        event: NodeEvent<'_>,
         known: &[&str],
         line: usize,
     ) -> Result<Self, ScanError> {
-        let found = match step {
-            Step::Text(text) => {
+        let found = match event {
+            NodeEvent::Scalar(text) => {
                 return Ok(Self {
                     text: text.into_owned(),
                     line,
                 });
             }
-            Step::Null | Step::End => "empty",
-            Step::Map => "a mapping",
-            Step::Seq => "a sequence",
+            NodeEvent::Null | NodeEvent::End => "empty",
+            NodeEvent::MappingStart => "a mapping",
+            NodeEvent::SequenceStart => "a sequence",
         };
         let expected = known.join(" or ");
         Err(ScanError::Unexpected {

@@ -85,19 +85,19 @@ pub enum ScanError {
     },
 }
 
-/// The reason why the fast path stopped.
+/// The reason why the fast scan stopped.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum FastScanError {
     /// The layout is not one that the fast path handles, so the whole list has to be parsed.
-    Unsure,
+    UnsupportedLayout,
     /// The layout is supported, and the envelope is invalid.
-    Failed(ScanError),
+    Invalid(ScanError),
 }
 
-// === impl Stop ===
+// === impl FastScanError ===
 
-impl From<ScanError> for Stop {
+impl From<ScanError> for FastScanError {
     fn from(error: ScanError) -> Self {
-        Self::Failed(error)
+        Self::Invalid(error)
     }
 }

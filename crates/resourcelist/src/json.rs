@@ -1,19 +1,19 @@
 //! Reads a list in JSON: parses the envelope and skips everything else by counting brackets.
 //!
 //! The YAML parser also accepts JSON, but holds all tokens of a flow collection in memory at once
-//! and rejects surrogate pairs. Input that is not JSON throughout returns [`Stop::Unsure`].
+//! and rejects surrogate pairs. Input that is not JSON throughout returns [`FastScanError::UnsupportedLayout`].
 
 mod string;
 
 use crate::collector::Collector;
-use crate::error::Stop;
+use crate::error::FastScanError;
+use crate::event::NodeEvent;
 use crate::lines::LineNumbers;
-use crate::step::Step;
 
 /// Maximum nesting depth; only merge keys inside merge keys make the collector go deeper.
 const MAX_DEPTH: usize = 32;
 
-pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
+pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), FastScanError> {
     let mut reader = Reader {
         list,
         at: 0,
@@ -24,7 +24,7 @@ pub(crate) fn read(list: &[u8], collector: &mut Collector) -> Result<(), Stop> {
     reader.value()?;
     match reader.next_token() {
         None => Ok(()),
-        Some(_) => Err(Stop::Unsure),
+        Some(_) => Err(FastScanError::UnsupportedLayout),
     }
 }
 
@@ -40,51 +40,51 @@ struct Reader<'a, 'c> {
 
 impl<'a> Reader<'a, '_> {
     /// Reads one value; recurses only into values that the collector enters, up to `MAX_DEPTH`.
-    fn value(&mut self) -> Result<(), Stop> {
+    fn value(&mut self) -> Result<(), FastScanError> {
         let Some(first) = self.next_token() else {
-            return Err(Stop::Unsure);
+            return Err(FastScanError::UnsupportedLayout);
         };
-        if self.collector.is_indifferent() {
+        if self.collector.ignores_next() {
             self.skip(first)?;
-            return self.step(Step::Null);
+            return self.event(NodeEvent::Null);
         }
         match first {
-            b'{' | b'[' if self.depth == MAX_DEPTH => Err(Stop::Unsure),
+            b'{' | b'[' if self.depth == MAX_DEPTH => Err(FastScanError::UnsupportedLayout),
             b'{' => self.members(),
             b'[' => self.elements(),
             b'"' => {
                 let text = self.string()?;
-                self.step(text)
+                self.event(text)
             }
             _ => {
                 let word = self.word()?;
-                self.step(word)
+                self.event(word)
             }
         }
     }
 
-    fn members(&mut self) -> Result<(), Stop> {
-        self.begin(Step::Map)?;
+    fn members(&mut self) -> Result<(), FastScanError> {
+        self.begin(NodeEvent::MappingStart)?;
         if self.next_token() == Some(b'}') {
             return self.end();
         }
         loop {
             self.expect(b'"')?;
             let key = self.string()?;
-            self.step(key)?;
+            self.event(key)?;
             self.expect(b':')?;
             self.at += 1;
             self.value()?;
             match self.next_token() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => return self.end(),
-                _ => return Err(Stop::Unsure),
+                _ => return Err(FastScanError::UnsupportedLayout),
             }
         }
     }
 
-    fn elements(&mut self) -> Result<(), Stop> {
-        self.begin(Step::Seq)?;
+    fn elements(&mut self) -> Result<(), FastScanError> {
+        self.begin(NodeEvent::SequenceStart)?;
         if self.next_token() == Some(b']') {
             return self.end();
         }
@@ -93,27 +93,27 @@ impl<'a> Reader<'a, '_> {
             match self.next_token() {
                 Some(b',') => self.at += 1,
                 Some(b']') => return self.end(),
-                _ => return Err(Stop::Unsure),
+                _ => return Err(FastScanError::UnsupportedLayout),
             }
         }
     }
 
-    fn begin(&mut self, step: Step<'a>) -> Result<(), Stop> {
-        self.step(step)?;
+    fn begin(&mut self, event: NodeEvent<'a>) -> Result<(), FastScanError> {
+        self.event(event)?;
         self.at += 1;
         self.depth += 1;
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Stop> {
+    fn end(&mut self) -> Result<(), FastScanError> {
         self.at += 1;
         self.depth -= 1;
-        self.step(Step::End)
+        self.event(NodeEvent::End)
     }
 
-    fn step(&mut self, step: Step<'a>) -> Result<(), Stop> {
+    fn event(&mut self, event: NodeEvent<'a>) -> Result<(), FastScanError> {
         let line = self.lines.line_at(self.at);
-        Ok(self.collector.step(step, line)?)
+        Ok(self.collector.event(event, line)?)
     }
 
     /// Returns the first byte of the next token without consuming it.
@@ -124,23 +124,25 @@ impl<'a> Reader<'a, '_> {
         rest.get(blank).copied()
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), Stop> {
+    fn expect(&mut self, byte: u8) -> Result<(), FastScanError> {
         if self.next_token() == Some(byte) {
             Ok(())
         } else {
-            Err(Stop::Unsure)
+            Err(FastScanError::UnsupportedLayout)
         }
     }
 
-    fn string(&mut self) -> Result<Step<'a>, Stop> {
-        let end = string::end(self.list, self.at).ok_or(Stop::Unsure)?;
+    fn string(&mut self) -> Result<NodeEvent<'a>, FastScanError> {
+        let end = string::end(self.list, self.at).ok_or(FastScanError::UnsupportedLayout)?;
         let inner = self.list.get(self.at + 1..end - 1).unwrap_or_default();
         self.at = end;
-        Ok(Step::Text(string::decode(inner).ok_or(Stop::Unsure)?))
+        Ok(NodeEvent::Scalar(
+            string::decode(inner).ok_or(FastScanError::UnsupportedLayout)?,
+        ))
     }
 
     /// Reads a number, kept as written, or one of `null`, `true` and `false`.
-    fn word(&mut self) -> Result<Step<'a>, Stop> {
+    fn word(&mut self) -> Result<NodeEvent<'a>, FastScanError> {
         let rest = self.list.get(self.at..).unwrap_or_default();
         let end = rest
             .iter()
@@ -153,17 +155,17 @@ impl<'a> Reader<'a, '_> {
                 .iter()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
         match (word, std::str::from_utf8(word)) {
-            (b"null", _) => Ok(Step::Null),
-            (b"true" | b"false", Ok(text)) => Ok(Step::Text(text.into())),
-            (_, Ok(text)) if is_number => Ok(Step::Text(text.into())),
-            _ => Err(Stop::Unsure),
+            (b"null", _) => Ok(NodeEvent::Null),
+            (b"true" | b"false", Ok(text)) => Ok(NodeEvent::Scalar(text.into())),
+            (_, Ok(text)) if is_number => Ok(NodeEvent::Scalar(text.into())),
+            _ => Err(FastScanError::UnsupportedLayout),
         }
     }
 
     /// Skips one value without recursion.
-    fn skip(&mut self, first: u8) -> Result<(), Stop> {
+    fn skip(&mut self, first: u8) -> Result<(), FastScanError> {
         if first == b'"' {
-            self.at = string::end(self.list, self.at).ok_or(Stop::Unsure)?;
+            self.at = string::end(self.list, self.at).ok_or(FastScanError::UnsupportedLayout)?;
             return Ok(());
         }
         if !matches!(first, b'{' | b'[') {
@@ -175,7 +177,8 @@ impl<'a> Reader<'a, '_> {
         while let Some(&byte) = self.list.get(self.at) {
             match byte {
                 b'"' if matches!(before, b'{' | b'[' | b',' | b':') => {
-                    self.at = string::end(self.list, self.at).ok_or(Stop::Unsure)?;
+                    self.at =
+                        string::end(self.list, self.at).ok_or(FastScanError::UnsupportedLayout)?;
                     before = byte;
                     continue;
                 }
@@ -187,7 +190,7 @@ impl<'a> Reader<'a, '_> {
                     continue;
                 }
                 _ if is_word(byte) => {}
-                _ => return Err(Stop::Unsure),
+                _ => return Err(FastScanError::UnsupportedLayout),
             }
             before = byte;
             self.at += 1;
@@ -195,7 +198,7 @@ impl<'a> Reader<'a, '_> {
                 return Ok(());
             }
         }
-        Err(Stop::Unsure)
+        Err(FastScanError::UnsupportedLayout)
     }
 }
 

@@ -18,10 +18,10 @@ mod anchors;
 mod block;
 mod collector;
 mod error;
+mod event;
 mod json;
 mod lines;
 mod result;
-mod step;
 mod yaml;
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ pub use error::ScanError;
 pub use result::{Envelope, Field, File, FunctionResult, ResourceRef, Severity};
 
 use collector::Collector;
-use error::Stop;
+use error::FastScanError;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -48,10 +48,10 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// be read.
 pub fn scan(list: &[u8]) -> Result<Envelope, ScanError> {
     let text = list.strip_prefix(BYTE_ORDER_MARK).unwrap_or(list);
-    match skim(text) {
+    match scan_fast(text) {
         Ok(envelope) => Ok(envelope),
-        Err(Stop::Failed(error)) => Err(error),
-        Err(Stop::Unsure) => scan_whole(list),
+        Err(FastScanError::Invalid(error)) => Err(error),
+        Err(FastScanError::UnsupportedLayout) => scan_whole(list),
     }
 }
 
@@ -70,7 +70,8 @@ pub fn scan_whole(list: &[u8]) -> Result<Envelope, ScanError> {
     collector.finish()
 }
 
-fn skim(list: &[u8]) -> Result<Envelope, Stop> {
+/// Reads the envelope of a list in a usual layout without parsing its items.
+fn scan_fast(list: &[u8]) -> Result<Envelope, FastScanError> {
     let mut collector = Collector::default();
     match list.iter().find(|byte| !byte.is_ascii_whitespace()) {
         None => return Err(ScanError::Empty.into()),

@@ -109,10 +109,14 @@ fn text<'a>(results: impl IntoIterator<Item = &'a FunctionResult>) -> String {
 impl Display for FunctionResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}]", self.severity)?;
-        if let Some(resource) = self.resource_ref.as_ref().filter(|it| !it.is_empty()) {
+        if let Some(resource) = self
+            .resource_ref
+            .as_ref()
+            .filter(|reference| !reference.is_empty())
+        {
             write!(f, " {resource}")?;
         }
-        if let Some(field) = self.field.as_ref().filter(|it| !it.path.is_empty()) {
+        if let Some(field) = self.field.as_ref().filter(|field| !field.path.is_empty()) {
             write!(f, " {}", field.path)?;
         }
         // Block scalars end with a line break, which would leave a gap between results.
@@ -159,9 +163,9 @@ impl ResourceRef {
 
 impl Display for ResourceRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = self.parts().into_iter().filter(|part| !part.is_empty());
-        f.write_str(said.next().unwrap_or_default())?;
-        said.try_for_each(|part| write!(f, "/{part}"))
+        let mut parts = self.parts().into_iter().filter(|part| !part.is_empty());
+        f.write_str(parts.next().unwrap_or_default())?;
+        parts.try_for_each(|part| write!(f, "/{part}"))
     }
 }
 
@@ -188,22 +192,22 @@ mod tests {
     }
 
     #[rstest::rstest]
-    #[case(None, None, "[info]: said")]
-    #[case(None, field("spec.x"), "[info] spec.x: said")]
-    #[case(resource("v1", "Pod", "ns", "p"), None, "[info] v1/Pod/ns/p: said")]
+    #[case(None, None, "[info]: text")]
+    #[case(None, field("spec.x"), "[info] spec.x: text")]
+    #[case(resource("v1", "Pod", "ns", "p"), None, "[info] v1/Pod/ns/p: text")]
     #[case(
         resource("apps/v1", "", "", "p"),
         field("a.b"),
-        "[info] apps/v1/p a.b: said"
+        "[info] apps/v1/p a.b: text"
     )]
-    #[case(resource("", "Pod", "", ""), None, "[info] Pod: said")]
-    #[case(resource("", "", "", ""), field(""), "[info]: said")]
+    #[case(resource("", "Pod", "", ""), None, "[info] Pod: text")]
+    #[case(resource("", "", "", ""), field(""), "[info]: text")]
     fn omits_empty_parts_of_a_result(
         #[case] resource_ref: Option<ResourceRef>,
         #[case] field: Option<Field>,
         #[case] line: &str,
     ) {
-        let message = "said".to_owned();
+        let message = "text".to_owned();
         let result = FunctionResult {
             message,
             resource_ref,
@@ -225,16 +229,16 @@ mod tests {
 
     #[test]
     fn separates_results_by_empty_lines_and_detects_errors() {
-        let said = |severity, message: &str| FunctionResult {
+        let result = |severity, message: &str| FunctionResult {
             message: message.into(),
             severity,
             ..FunctionResult::default()
         };
         let mut envelope = Envelope::default();
         assert_eq!(envelope.results_text(), "");
-        envelope.results.push(said(Severity::Warning, "first\n"));
+        envelope.results.push(result(Severity::Warning, "first\n"));
         assert!(!envelope.has_errors());
-        envelope.results.push(said(Severity::Error, "second"));
+        envelope.results.push(result(Severity::Error, "second"));
         assert!(envelope.has_errors());
         assert_eq!(
             envelope.results_text(),

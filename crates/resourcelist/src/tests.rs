@@ -22,8 +22,8 @@ fn scan_both(list: &str) -> Result<Envelope, ScanError> {
     quick
 }
 
-fn is_skimmed(list: &str) -> bool {
-    crate::skim(list.as_bytes()).is_ok()
+fn uses_fast_path(list: &str) -> bool {
+    crate::scan_fast(list.as_bytes()).is_ok()
 }
 
 fn messages(envelope: &Envelope) -> Vec<&str> {

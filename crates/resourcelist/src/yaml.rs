@@ -6,8 +6,8 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use crate::anchors::Anchors;
 use crate::collector::Collector;
 use crate::error::ScanError;
+use crate::event::NodeEvent;
 use crate::lines::LineNumbers;
-use crate::step::Step;
 
 /// Maximum nesting depth; other readers of ResourceLists accept less.
 const MAX_DEPTH: usize = 10_000;
@@ -77,21 +77,21 @@ struct Document<'a> {
 
 impl Document<'_> {
     fn event(&mut self, event: Event<'_>, line: usize) -> Result<(), ScanError> {
-        let (step, anchor) = match event {
+        let (node, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let is_null = is_null(&text, style, tag.as_deref());
                 (
                     if is_null {
-                        Step::Null
+                        NodeEvent::Null
                     } else {
-                        Step::Text(text)
+                        NodeEvent::Scalar(text)
                     },
                     anchor,
                 )
             }
-            Event::MappingStart(anchor, _) => (Step::Map, anchor),
-            Event::SequenceStart(anchor, _) => (Step::Seq, anchor),
-            Event::MappingEnd | Event::SequenceEnd => (Step::End, 0),
+            Event::MappingStart(anchor, _) => (NodeEvent::MappingStart, anchor),
+            Event::SequenceStart(anchor, _) => (NodeEvent::SequenceStart, anchor),
+            Event::MappingEnd | Event::SequenceEnd => (NodeEvent::End, 0),
             Event::Alias(anchor) => return self.alias(anchor, line),
             Event::Nothing
             | Event::StreamStart
@@ -100,7 +100,7 @@ impl Document<'_> {
             | Event::DocumentEnd => return Ok(()),
         };
         if self.depth == 0 {
-            if step == Step::Null {
+            if node == NodeEvent::Null {
                 // An empty document, for example after a superfluous marker.
                 return Ok(());
             }
@@ -109,40 +109,40 @@ impl Document<'_> {
             }
             self.has_content = true;
         }
-        match step {
-            Step::Map | Step::Seq if self.depth == MAX_DEPTH => {
+        match node {
+            NodeEvent::MappingStart | NodeEvent::SequenceStart if self.depth == MAX_DEPTH => {
                 return Err(ScanError::TooDeep {
                     line,
                     limit: MAX_DEPTH,
                 });
             }
-            Step::Map | Step::Seq => self.depth += 1,
+            NodeEvent::MappingStart | NodeEvent::SequenceStart => self.depth += 1,
             _ => {}
         }
-        self.anchors.observe(&step, anchor, self.depth);
-        if step == Step::End {
+        self.anchors.record(&node, anchor, self.depth);
+        if node == NodeEvent::End {
             self.depth = self.depth.saturating_sub(1);
         }
-        self.collector.step(step, line)
+        self.collector.event(node, line)
     }
 
     fn alias(&mut self, anchor: usize, line: usize) -> Result<(), ScanError> {
-        self.anchors.observe_alias(anchor);
+        self.anchors.record_alias(anchor);
         if self.depth == 0 {
             return Err(ScanError::NotAMapping { line });
         }
-        if self.collector.is_indifferent() {
-            return self.collector.step(Step::Null, line);
+        if self.collector.ignores_next() {
+            return self.collector.event(NodeEvent::Null, line);
         }
-        self.anchors.play(anchor, self.collector, line)
+        self.anchors.expand(anchor, self.collector, line)
     }
 }
 
 fn is_null(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool {
-    let says_nothing =
+    let is_plain_null =
         style == ScalarStyle::Plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
     match tag {
-        None => says_nothing,
+        None => is_plain_null,
         Some(tag) => tag.is_yaml_core_schema() && tag.suffix == "null",
     }
 }

@@ -19,27 +19,28 @@ use crate::{TelemetryError, metrics::exposition};
 
 /// A span exporter that writes one line per span.
 #[derive(Debug)]
-pub(crate) struct Spans;
+pub(crate) struct SpanWriter;
 
 /// A task that writes all metrics at an interval; dropping it writes them once more.
 #[derive(Debug)]
-pub(crate) struct Metrics {
+pub(crate) struct MetricsWriter {
     registry: Registry,
-    writing: JoinHandle<()>,
+    task: JoinHandle<()>,
 }
 
-// === impl Spans ===
+// === impl SpanWriter ===
 
-impl SpanExporter for Spans {
+impl SpanExporter for SpanWriter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         for span in &batch {
-            write(&format!("{}\n", line(span)));
+            write(&format!("{}\n", span_object(span)));
         }
         Ok(())
     }
 }
 
-fn line(span: &SpanData) -> Value {
+/// Returns the JSON object of a span.
+fn span_object(span: &SpanData) -> Value {
     let attributes: Map<_, _> = span
         .attributes
         .iter()
@@ -64,25 +65,25 @@ fn seconds(time: SystemTime) -> f64 {
         .as_secs_f64()
 }
 
-// === impl Metrics ===
+// === impl MetricsWriter ===
 
-impl Metrics {
-    pub(crate) fn start(registry: Registry, every: Duration) -> Result<Self, TelemetryError> {
+impl MetricsWriter {
+    pub(crate) fn start(registry: Registry, interval: Duration) -> Result<Self, TelemetryError> {
         let runtime = Handle::try_current().map_err(|_| TelemetryError::NoRuntime)?;
-        let gathered = registry.clone();
-        let writing = runtime.spawn(async move {
+        let registry_of_task = registry.clone();
+        let task = runtime.spawn(async move {
             loop {
-                tokio::time::sleep(every).await;
-                write_metrics(&gathered);
+                tokio::time::sleep(interval).await;
+                write_metrics(&registry_of_task);
             }
         });
-        Ok(Self { registry, writing })
+        Ok(Self { registry, task })
     }
 }
 
-impl Drop for Metrics {
+impl Drop for MetricsWriter {
     fn drop(&mut self) {
-        self.writing.abort();
+        self.task.abort();
         write_metrics(&self.registry);
     }
 }

@@ -1,6 +1,6 @@
 //! Errors in the telemetry settings or while starting the exporters.
 
-use std::io;
+use std::{error::Error, io};
 
 /// A problem with the telemetry settings, worded for the operator who set the variables.
 ///
@@ -19,13 +19,12 @@ pub enum TelemetryError {
         supported: String,
     },
     /// A signal is not exported because the settings of its collector are unusable.
-    #[error("{problem}: {signal} are not exported")]
+    #[error("{source}: {signal} are not exported")]
     NotExported {
         /// `metrics` or `traces`.
         signal: &'static str,
         /// The error that prevents the export.
-        #[source]
-        problem: Box<TelemetryError>,
+        source: Box<TelemetryError>,
     },
     /// The value of a variable is malformed or requests an unsupported feature.
     #[error("{variable}: {problem}")]
@@ -50,16 +49,22 @@ pub enum TelemetryError {
     #[error("exporters of metrics and traces need a Tokio runtime")]
     NoRuntime,
     /// An exporter could not be built.
-    #[error("cannot set up the exporter of {signal}: {reason}")]
-    Exporter {
+    #[error("cannot set up the exporter of {signal}: {source}")]
+    BuildExporter {
         /// `metrics` or `traces`.
         signal: &'static str,
-        /// Error message of the exporter.
-        reason: String,
+        /// The error of the exporter.
+        source: Box<dyn Error + Send + Sync>,
     },
     /// TLS to the collector is configured but cannot be set up.
     #[error("cannot set up TLS with the collector: {0}")]
-    Tls(String),
+    SetUpTls(#[source] Box<dyn Error + Send + Sync>),
+    /// TLS to the collector is configured without roots, and the system has none.
+    #[error(
+        "cannot set up TLS with the collector: the system has no root certificates; \
+         name the collector's in OTEL_EXPORTER_OTLP_CERTIFICATE"
+    )]
+    SystemRoots,
     /// A tracing subscriber is already installed in this process.
     #[error("telemetry is already running in this process")]
     AlreadyInstalled,
@@ -69,10 +74,10 @@ pub enum TelemetryError {
 
 impl TelemetryError {
     /// Wraps this error in [`NotExported`](Self::NotExported) for the given signal.
-    pub(crate) fn turns_off(self, signal: &'static str) -> Self {
+    pub(crate) fn into_not_exported(self, signal: &'static str) -> Self {
         Self::NotExported {
             signal,
-            problem: Box::new(self),
+            source: Box::new(self),
         }
     }
 }

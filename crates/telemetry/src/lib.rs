@@ -24,7 +24,6 @@ mod metrics;
 mod otlp;
 mod process;
 pub mod propagation;
-mod resource;
 mod settings;
 mod traces;
 
@@ -42,13 +41,13 @@ use settings::Settings;
 /// Time limit of [`Telemetry::shutdown`] for the last export, 3 s.
 ///
 /// A pod usually has 30 s to terminate, and the running evaluations need most of that time.
-const FLUSH_LIMIT: Duration = Duration::from_secs(3);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The running exporters that [`init`] started.
 ///
 /// Keep it until the process ends, then call [`shutdown`](Self::shutdown).
 #[derive(Debug)]
-#[must_use = "what was recorded last is lost unless `shutdown` is called"]
+#[must_use = "the telemetry recorded last is lost unless `shutdown` is called"]
 pub struct Telemetry {
     metrics: Option<metrics::Metrics>,
     traces: Option<SdkTracerProvider>,
@@ -67,13 +66,13 @@ pub struct Telemetry {
 /// error: it is logged, and either ignored or its signal is not exported.
 pub fn init(service_name: &str, log: LogOptions) -> Result<Telemetry, TelemetryError> {
     let mut settings = Settings::from_environment();
-    let resource = resource::of(service_name, &settings);
+    let resource = settings.resource(service_name);
 
     let mut warnings = std::mem::take(&mut settings.warnings);
     let metrics = metrics::start(&settings, &resource);
-    let metrics = unless_unusable("metrics", metrics, &mut warnings)?;
+    let metrics = warn_if_unusable("metrics", metrics, &mut warnings)?;
     let traces = traces::provider(&settings, &resource);
-    let traces = unless_unusable("traces", traces, &mut warnings)?;
+    let traces = warn_if_unusable("traces", traces, &mut warnings)?;
 
     let subscriber = Registry::default()
         .with(traces.as_ref().map(traces::layer))
@@ -93,15 +92,15 @@ pub fn init(service_name: &str, log: LogOptions) -> Result<Telemetry, TelemetryE
 }
 
 /// Replaces the error of an exporter with unusable settings by `None` and a warning.
-fn unless_unusable<T>(
+fn warn_if_unusable<T>(
     signal: &'static str,
     started: Result<Option<T>, TelemetryError>,
     warnings: &mut Vec<TelemetryError>,
 ) -> Result<Option<T>, TelemetryError> {
-    use TelemetryError::{BadValue, Exporter, Tls};
+    use TelemetryError::{BadValue, BuildExporter, SetUpTls, SystemRoots};
     match started {
-        Err(problem @ (BadValue { .. } | Exporter { .. } | Tls(_))) => {
-            warnings.push(problem.turns_off(signal));
+        Err(error @ (BadValue { .. } | BuildExporter { .. } | SetUpTls(_) | SystemRoots)) => {
+            warnings.push(error.into_not_exported(signal));
             Ok(None)
         }
         started => started,
@@ -125,10 +124,10 @@ impl Telemetry {
     pub async fn shutdown(self) {
         let traces = self
             .traces
-            .map(|provider| in_thread(move || provider.shutdown_with_timeout(FLUSH_LIMIT)));
+            .map(|provider| in_thread(move || provider.shutdown_with_timeout(FLUSH_TIMEOUT)));
         let metrics = self.metrics.map(|metrics| {
             let provider = metrics.into_provider();
-            in_thread(move || provider.shutdown_with_timeout(FLUSH_LIMIT))
+            in_thread(move || provider.shutdown_with_timeout(FLUSH_TIMEOUT))
         });
         let flushed = async {
             for done in [traces, metrics].into_iter().flatten() {
@@ -136,7 +135,7 @@ impl Telemetry {
                 let _ = done.await;
             }
         };
-        if tokio::time::timeout(FLUSH_LIMIT, flushed).await.is_err() {
+        if tokio::time::timeout(FLUSH_TIMEOUT, flushed).await.is_err() {
             tracing::warn!("telemetry was not delivered in time and is lost");
         }
     }

@@ -56,21 +56,21 @@ pub(crate) fn layer<S>(options: LogOptions) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
-    let verbosity = Verbosity::of(options.level);
+    let verbosity = Verbosity::new(options.level);
     match options.format {
         #[cfg(feature = "json")]
         LogFormat::Json => JsonLines::new(io::stderr).with_filter(verbosity).boxed(),
         _ => {
             let text = fmt::layer().with_writer(io::stderr);
             #[cfg(feature = "ansi")]
-            let text = text.with_ansi(options.format == LogFormat::Auto && colours_wanted());
+            let text = text.with_ansi(options.format == LogFormat::Auto && uses_colours());
             text.with_filter(verbosity).boxed()
         }
     }
 }
 
 #[cfg(feature = "ansi")]
-fn colours_wanted() -> bool {
+fn uses_colours() -> bool {
     use std::io::IsTerminal;
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

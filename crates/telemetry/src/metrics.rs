@@ -21,7 +21,7 @@ use crate::{
 
 /// Upper bounds of histogram buckets in seconds, from a warm standby (0.5 ms) to a function that
 /// runs for the full 5 minutes.
-const SECONDS: [f64; 19] = [
+const DURATION_BUCKETS: [f64; 19] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
     60.0, 120.0, 180.0, 300.0,
 ];
@@ -36,12 +36,15 @@ pub(crate) struct Metrics {
 /// The destination of metrics; dropping it stops the server or task that delivers them.
 #[derive(Debug)]
 enum Destination {
+    /// A server that Prometheus scrapes.
     #[cfg(feature = "prometheus")]
     Scrape(scrape::Server),
+    /// An OTLP collector; the provider owns the exporter.
     #[cfg(feature = "otlp")]
     Collector,
+    /// Standard output.
     #[cfg(feature = "console")]
-    Console(#[expect(dead_code, reason = "kept until metrics stop")] crate::console::Metrics),
+    Console(#[expect(dead_code, reason = "kept until metrics stop")] crate::console::MetricsWriter),
 }
 
 /// Starts the configured exporter; returns `None` without one.
@@ -65,9 +68,9 @@ pub(crate) fn start(
             (builder, Destination::Collector)
         }
         #[cfg(feature = "console")]
-        MetricsExporter::Console { every } => {
+        MetricsExporter::Console { interval } => {
             let (reader, registry) = scrape::reader()?;
-            let console = crate::console::Metrics::start(registry, *every)?;
+            let console = crate::console::MetricsWriter::start(registry, *interval)?;
             (builder.with_reader(reader), Destination::Console(console))
         }
     };
@@ -80,16 +83,16 @@ pub(crate) fn start(
 fn builder(resource: &Resource) -> MeterProviderBuilder {
     SdkMeterProvider::builder()
         .with_resource(resource.clone())
-        .with_view(buckets_for_seconds)
+        .with_view(duration_buckets)
 }
 
 /// Selects the buckets of histograms in seconds; the SDK's defaults are meant for milliseconds.
-fn buckets_for_seconds(instrument: &Instrument) -> Option<Stream> {
+fn duration_buckets(instrument: &Instrument) -> Option<Stream> {
     if instrument.kind() != InstrumentKind::Histogram || instrument.unit() != "s" {
         return None;
     }
     let aggregation = Aggregation::ExplicitBucketHistogram {
-        boundaries: SECONDS.to_vec(),
+        boundaries: DURATION_BUCKETS.to_vec(),
         record_min_max: false,
     };
     Stream::builder().with_aggregation(aggregation).build().ok()

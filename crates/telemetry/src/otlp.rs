@@ -4,15 +4,15 @@
 //! collector only loses spans. The connections are driven by the process's Tokio runtime, because
 //! the SDK's threads have none.
 
-mod grpc;
 mod http;
 #[cfg(feature = "tls")]
 mod tls;
 
 use opentelemetry_otlp::{
-    ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig,
-    WithTonicConfig,
+    MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig, WithTonicConfig,
 };
+use tokio::runtime::Handle;
+use tonic::transport::{Channel, Endpoint};
 
 use crate::{
     TelemetryError,
@@ -25,7 +25,10 @@ pub(crate) fn metric_exporter(collector: &Collector) -> Result<MetricExporter, T
         Protocol::Grpc => over_grpc(builder.with_tonic(), collector)?.build(),
         Protocol::HttpProtobuf => over_http(builder.with_http(), collector)?.build(),
     }
-    .map_err(|error| unusable("metrics", &error))
+    .map_err(|error| TelemetryError::BuildExporter {
+        signal: "metrics",
+        source: error.into(),
+    })
 }
 
 pub(crate) fn span_exporter(collector: &Collector) -> Result<SpanExporter, TelemetryError> {
@@ -34,7 +37,10 @@ pub(crate) fn span_exporter(collector: &Collector) -> Result<SpanExporter, Telem
         Protocol::Grpc => over_grpc(builder.with_tonic(), collector)?.build(),
         Protocol::HttpProtobuf => over_http(builder.with_http(), collector)?.build(),
     }
-    .map_err(|error| unusable("traces", &error))
+    .map_err(|error| TelemetryError::BuildExporter {
+        signal: "traces",
+        source: error.into(),
+    })
 }
 
 fn over_grpc<B>(builder: B, collector: &Collector) -> Result<B, TelemetryError>
@@ -42,7 +48,7 @@ where
     B: WithTonicConfig + WithExportConfig,
 {
     Ok(builder
-        .with_channel(grpc::channel(collector)?)
+        .with_channel(channel(collector)?)
         .with_timeout(collector.timeout))
 }
 
@@ -57,9 +63,19 @@ where
         .with_timeout(collector.timeout))
 }
 
-fn unusable(signal: &'static str, error: &ExporterBuildError) -> TelemetryError {
-    TelemetryError::Exporter {
-        signal,
-        reason: error.to_string(),
-    }
+/// Returns a channel that connects on first use and reconnects after a failure.
+///
+/// The connect timeout is set here because the exporter's time limit does not cover connecting:
+/// an address that drops packets would block an export until the kernel gives up, after minutes.
+fn channel(collector: &Collector) -> Result<Channel, TelemetryError> {
+    Handle::try_current().map_err(|_| TelemetryError::NoRuntime)?;
+    let endpoint = Endpoint::from(collector.endpoint.clone())
+        .timeout(collector.timeout)
+        .connect_timeout(collector.timeout);
+    #[cfg(feature = "tls")]
+    let endpoint = match &collector.tls {
+        Some(files) => tls::with_tls(endpoint, files)?,
+        None => endpoint,
+    };
+    Ok(endpoint.connect_lazy())
 }

@@ -26,13 +26,13 @@ use crate::settings::Propagator;
 /// Makes the trace in a request's headers, if any, the parent of the span that handles the request.
 ///
 /// Must be called before the span has children or is injected into other requests.
-pub fn parent_of(span: &Span, headers: &HeaderMap) {
+pub fn set_parent(span: &Span, headers: &HeaderMap) {
     let parent = global::get_text_map_propagator(|propagator| {
         propagator.extract_with_context(&Context::new(), &Headers(headers))
     });
-    let says_nothing = !parent.span().span_context().is_valid() && parent.baggage().is_empty();
-    if !says_nothing && span.set_parent(parent.clone()).is_err() {
-        carry(span, parent);
+    let is_empty = !parent.span().span_context().is_valid() && parent.baggage().is_empty();
+    if !is_empty && span.set_parent(parent.clone()).is_err() {
+        store(span, parent);
     }
 }
 
@@ -42,7 +42,7 @@ pub fn inject(span: &Span, headers: &mut HeaderMap) {
     let context = if own.span().span_context().is_valid() {
         Some(own)
     } else {
-        carried(span)
+        stored(span)
     };
     if let Some(context) = context {
         global::get_text_map_propagator(|propagator| {
@@ -73,7 +73,11 @@ pub(crate) fn install(propagators: &[Propagator]) {
 
 /// Returns a remote span context from hexadecimal ids, or `None` if they are malformed or zero.
 #[cfg(feature = "propagators")]
-fn remote(trace: &str, span: &str, sampled: bool) -> Option<opentelemetry::trace::SpanContext> {
+fn remote_span(
+    trace: &str,
+    span: &str,
+    sampled: bool,
+) -> Option<opentelemetry::trace::SpanContext> {
     use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
     let trace = TraceId::from_hex(trace).ok()?;
     let span = SpanId::from_hex(span).ok()?;
@@ -83,33 +87,37 @@ fn remote(trace: &str, span: &str, sampled: bool) -> Option<opentelemetry::trace
 }
 
 /// The trace context of a caller, stored in the extensions of a span that is not exported.
-struct Carried(Context);
+struct CallerContext(Context);
 
-fn carry(span: &Span, context: Context) {
+/// Stores the trace context of a caller in a span that is not exported.
+fn store(span: &Span, context: Context) {
     span.with_subscriber(|(id, subscriber)| {
         if let Some(span) = subscriber
             .downcast_ref::<Registry>()
             .and_then(|all| all.span(id))
         {
-            span.extensions_mut().replace(Carried(context));
+            span.extensions_mut().replace(CallerContext(context));
         }
     });
 }
 
-fn carried(span: &Span) -> Option<Context> {
+/// Returns the trace context that [`store`] put into a span or one of its ancestors.
+fn stored(span: &Span) -> Option<Context> {
     span.with_subscriber(|(id, subscriber)| {
         let span = subscriber.downcast_ref::<Registry>()?.span(id)?;
         span.scope().find_map(|span| {
             span.extensions()
-                .get::<Carried>()
-                .map(|carried| carried.0.clone())
+                .get::<CallerContext>()
+                .map(|caller| caller.0.clone())
         })
     })
     .flatten()
 }
 
+/// Request headers to read a trace context from.
 struct Headers<'a>(&'a HeaderMap);
 
+/// Request headers to write a trace context to.
 struct HeadersMut<'a>(&'a mut HeaderMap);
 
 // === impl Headers ===

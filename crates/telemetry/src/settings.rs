@@ -10,7 +10,7 @@ mod variables;
 #[cfg(feature = "console")]
 use std::time::Duration;
 
-use opentelemetry_sdk::trace::Sampler;
+use opentelemetry_sdk::{Resource, trace::Sampler};
 
 use crate::TelemetryError;
 use variables::Variables;
@@ -28,7 +28,7 @@ pub(crate) struct Settings {
     pub(crate) sampler: Sampler,
     pub(crate) propagators: Vec<Propagator>,
     /// Whether the environment sets the name of the service.
-    pub(crate) names_service: bool,
+    pub(crate) sets_service_name: bool,
     /// Problems of single variables, logged as soon as logging is set up.
     pub(crate) warnings: Vec<TelemetryError>,
 }
@@ -47,7 +47,7 @@ pub(crate) enum MetricsExporter {
     /// Standard output, in the Prometheus text format, once per interval.
     #[cfg(feature = "console")]
     Console {
-        every: Duration,
+        interval: Duration,
     },
 }
 
@@ -84,14 +84,26 @@ const DEFAULT_PROPAGATORS: [Propagator; 2] = [Propagator::TraceContext, Propagat
 
 impl Settings {
     pub(crate) fn from_environment() -> Self {
-        Self::read(Variables::of_process())
+        Self::read(Variables::from_environment())
+    }
+
+    /// Returns the OpenTelemetry resource that identifies this process in exported telemetry.
+    ///
+    /// The attributes come from `OTEL_RESOURCE_ATTRIBUTES`. The service name is
+    /// `OTEL_SERVICE_NAME`, else the `service.name` of these attributes, else `service_name`.
+    pub(crate) fn resource(&self, service_name: &str) -> Resource {
+        let mut resource = Resource::builder();
+        if !self.sets_service_name {
+            resource = resource.with_service_name(service_name.to_owned());
+        }
+        resource.build()
     }
 
     fn read(variables: Variables<'_>) -> Self {
         let propagators = propagators(&variables);
-        let names_service = names_service(&variables);
-        let off = variables.flag("OTEL_SDK_DISABLED");
-        let (metrics, traces, sampler) = if off {
+        let sets_service_name = sets_service_name(&variables);
+        let disabled = variables.flag("OTEL_SDK_DISABLED");
+        let (metrics, traces, sampler) = if disabled {
             (
                 MetricsExporter::None,
                 TracesExporter::None,
@@ -105,7 +117,7 @@ impl Settings {
             traces,
             sampler,
             propagators,
-            names_service,
+            sets_service_name,
             warnings: variables.into_warnings(),
         }
     }
@@ -138,10 +150,10 @@ fn metrics(variables: &Variables<'_>) -> MetricsExporter {
         #[cfg(feature = "otlp")]
         "otlp" => {
             variables.positive("OTEL_METRIC_EXPORT_INTERVAL");
-            match Collector::of_metrics(variables) {
+            match Collector::for_metrics(variables) {
                 Ok(collector) => MetricsExporter::Otlp(Box::new(collector)),
-                Err(problem) => {
-                    variables.warn(problem.turns_off("metrics"));
+                Err(error) => {
+                    variables.warn(error.into_not_exported("metrics"));
                     MetricsExporter::None
                 }
             }
@@ -150,7 +162,7 @@ fn metrics(variables: &Variables<'_>) -> MetricsExporter {
         "console" => {
             let interval = variables.positive("OTEL_METRIC_EXPORT_INTERVAL");
             MetricsExporter::Console {
-                every: Duration::from_millis(interval.unwrap_or(60_000)),
+                interval: Duration::from_millis(interval.unwrap_or(60_000)),
             }
         }
         _ => MetricsExporter::None,
@@ -179,10 +191,10 @@ fn traces(variables: &Variables<'_>) -> TracesExporter {
     }
     match name.as_str() {
         #[cfg(feature = "otlp")]
-        "otlp" => match Collector::of_traces(variables) {
+        "otlp" => match Collector::for_traces(variables) {
             Ok(collector) => TracesExporter::Otlp(Box::new(collector)),
-            Err(problem) => {
-                variables.warn(problem.turns_off("traces"));
+            Err(error) => {
+                variables.warn(error.into_not_exported("traces"));
                 TracesExporter::None
             }
         },
@@ -199,33 +211,33 @@ fn exporter(
     supported: &[&str],
 ) -> Option<String> {
     let list = variables.get(variable)?;
-    let mut chosen: Option<&str> = None;
+    let mut selected: Option<&str> = None;
     for name in list.split(',').map(str::trim) {
-        match chosen {
+        match selected {
             _ if !supported.contains(&name) => {
                 variables.warn(variables::unsupported(variable, name, supported));
             }
-            None => chosen = Some(name),
+            None => selected = Some(name),
             Some(first) if first == name => {}
             Some(first) => {
                 let problem = format!(
                     "only the first supported exporter, {first:?}, is used; {name:?} is ignored"
                 );
-                variables.warn(variables::bad(variable, problem));
+                variables.warn(variables::bad_value(variable, problem));
             }
         }
     }
-    chosen.map(str::to_owned)
+    selected.map(str::to_owned)
 }
 
 fn sampler(variables: &Variables<'_>) -> Sampler {
     const VARIABLE: &str = "OTEL_TRACES_SAMPLER";
-    let parent_or = |root: Sampler| Sampler::ParentBased(Box::new(root));
+    let parent_based = |root: Sampler| Sampler::ParentBased(Box::new(root));
     let ratio = || Sampler::TraceIdRatioBased(variables.ratio("OTEL_TRACES_SAMPLER_ARG"));
     match variables.get(VARIABLE).as_deref() {
-        None | Some("parentbased_always_on") => parent_or(Sampler::AlwaysOn),
-        Some("parentbased_always_off") => parent_or(Sampler::AlwaysOff),
-        Some("parentbased_traceidratio") => parent_or(ratio()),
+        None | Some("parentbased_always_on") => parent_based(Sampler::AlwaysOn),
+        Some("parentbased_always_off") => parent_based(Sampler::AlwaysOff),
+        Some("parentbased_traceidratio") => parent_based(ratio()),
         Some("always_on") => Sampler::AlwaysOn,
         Some("always_off") => Sampler::AlwaysOff,
         Some("traceidratio") => ratio(),
@@ -239,7 +251,7 @@ fn sampler(variables: &Variables<'_>) -> Sampler {
                 "parentbased_traceidratio",
             ];
             variables.warn(variables::unsupported(VARIABLE, other, &supported));
-            parent_or(Sampler::AlwaysOn)
+            parent_based(Sampler::AlwaysOn)
         }
     }
 }
@@ -288,7 +300,7 @@ fn propagators(variables: &Variables<'_>) -> Vec<Propagator> {
     propagators
 }
 
-fn names_service(variables: &Variables<'_>) -> bool {
+fn sets_service_name(variables: &Variables<'_>) -> bool {
     let attributes = variables.pairs("OTEL_RESOURCE_ATTRIBUTES");
     variables.get("OTEL_SERVICE_NAME").is_some()
         || attributes.iter().any(|(key, _)| key == "service.name")

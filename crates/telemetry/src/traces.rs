@@ -27,7 +27,7 @@ pub(crate) fn provider(
         #[cfg(feature = "console")]
         TracesExporter::Console => Ok(Some(
             builder(settings, resource)
-                .with_batch_exporter(crate::console::Spans)
+                .with_batch_exporter(crate::console::SpanWriter)
                 .build(),
         )),
         #[cfg(feature = "otlp")]

@@ -9,10 +9,10 @@ use crate::{ScanError, scan, scan_whole, yaml};
 
 const HEAD: &str = "kind: ResourceList\napiVersion: config.kubernetes.io/v1\n";
 
-fn steps(list: &str) -> (usize, Result<(), ScanError>) {
+fn events(list: &str) -> (usize, Result<(), ScanError>) {
     let mut collector = Collector::default();
     let outcome = yaml::read(list, 1, &mut collector);
-    (collector.steps, outcome)
+    (collector.events, outcome)
 }
 
 #[test]
@@ -23,9 +23,9 @@ fn does_not_expand_ignored_aliases() {
         list.push_str(&format!("- &a{level} [{below}]\n"));
     }
     list.push_str("results: [*a0, *a39, {message: *a39, other: *a39}]\nmore: *a39\n");
-    let (steps, outcome) = steps(&list);
+    let (events, outcome) = events(&list);
     assert_eq!(outcome, Ok(()));
-    assert!(steps < list.len(), "{steps} steps");
+    assert!(events < list.len(), "{events} events");
 }
 
 #[test]
@@ -36,9 +36,9 @@ fn stops_an_alias_bomb_within_the_allowance() {
         list.push_str(&format!("- &a{level} {{<<: [{below}]}}\n"));
     }
     list.push_str("results: [*a39]\n");
-    let (steps, outcome) = steps(&list);
+    let (events, outcome) = events(&list);
     assert_eq!(outcome, Err(ScanError::AliasExpansion { line: 44 }));
-    assert!(steps < (1 << 20) + 2 * list.len(), "{steps} steps");
+    assert!(events < (1 << 20) + 2 * list.len(), "{events} events");
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn rejects_a_large_result_repeated_by_alias() {
     let message = "x".repeat(1 << 20);
     let repeats = "- *r\n".repeat(100_000);
     let list = format!("{HEAD}results:\n- &r {{message: {message}}}\n{repeats}");
-    let (steps, outcome) = steps(&list);
+    let (events, outcome) = events(&list);
     assert_eq!(outcome, Err(ScanError::AliasExpansion { line: 7 }));
-    assert!(steps < list.len());
+    assert!(events < list.len());
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn accepts_deeply_nested_items_in_json() {
 }
 
 #[test]
-fn takes_steps_in_proportion_to_the_list() {
+fn processes_events_in_proportion_to_the_list() {
     let item = "- &a {b: [c, *a], d: e}\n- [*a, *a]\n";
     let list = |count: usize| {
         format!(
@@ -158,6 +158,6 @@ fn takes_steps_in_proportion_to_the_list() {
             item.repeat(count)
         )
     };
-    let (few, many) = (steps(&list(100)).0, steps(&list(10_000)).0);
-    assert!(many <= few * 100, "{few} steps, then {many}");
+    let (few, many) = (events(&list(100)).0, events(&list(10_000)).0);
+    assert!(many <= few * 100, "{few} events, then {many}");
 }

@@ -46,7 +46,7 @@ impl<W> JsonLines<W> {
         }
     }
 
-    fn trace_of<'a, S: LookupSpan<'a>>(&self, span: &SpanRef<'a, S>) -> Option<(String, String)> {
+    fn trace_ids<'a, S: LookupSpan<'a>>(&self, span: &SpanRef<'a, S>) -> Option<(String, String)> {
         let subscriber = self.subscriber.get()?.upgrade()?;
         let context = tracing_opentelemetry::get_otel_context(&span.id(), &subscriber)?;
         let span = context.span();
@@ -65,7 +65,7 @@ impl<W> JsonLines<W> {
 
         let mut trace = None;
         if let Some(span) = context.event_span(event) {
-            trace = self.trace_of(&span);
+            trace = self.trace_ids(&span);
             for span in span.scope() {
                 if let Some(outer) = span.extensions().get::<Fields>() {
                     fields.extend(outer);
@@ -115,9 +115,9 @@ where
         let mut fields = Fields::default();
         values.record(&mut fields);
         if let Some(span) = context.span(id)
-            && let Some(known) = span.extensions_mut().get_mut::<Fields>()
+            && let Some(existing) = span.extensions_mut().get_mut::<Fields>()
         {
-            known.replace(fields);
+            existing.replace(fields);
         }
     }
 

@@ -8,23 +8,28 @@ use std::{
 
 use tracing::callsite::Identifier;
 
-const QUIET_TIME: Duration = Duration::from_secs(300);
+/// Minimum time between two events of a callsite, 5 min.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(300);
 
 /// A rate limiter that admits one event per callsite in 5 minutes.
 #[derive(Default)]
-pub(super) struct Repeats {
-    spoken: Mutex<HashMap<Identifier, Instant>>,
+pub(super) struct RepeatLimiter {
+    last_admitted: Mutex<HashMap<Identifier, Instant>>,
 }
 
-// === impl Repeats ===
+// === impl RepeatLimiter ===
 
-impl Repeats {
-    pub(super) fn admit(&self, place: Identifier, now: Instant) -> bool {
-        let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
-        match spoken.get(&place) {
-            Some(last) if now.saturating_duration_since(*last) < QUIET_TIME => false,
+impl RepeatLimiter {
+    /// Returns whether the event is the first of its callsite within the interval.
+    pub(super) fn admit(&self, callsite: Identifier, now: Instant) -> bool {
+        let mut last_admitted = self
+            .last_admitted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match last_admitted.get(&callsite) {
+            Some(last) if now.saturating_duration_since(*last) < REPEAT_INTERVAL => false,
             _ => {
-                spoken.insert(place, now);
+                last_admitted.insert(callsite, now);
                 true
             }
         }
@@ -38,22 +43,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn admits_a_callsite_again_after_the_quiet_time() {
+    fn admits_a_callsite_again_after_the_interval() {
         let here =
             tracing::callsite! { name: "here", kind: tracing::metadata::Kind::EVENT, fields: };
         let there =
             tracing::callsite! { name: "there", kind: tracing::metadata::Kind::EVENT, fields: };
         let (here, there) = (here.metadata().callsite(), there.metadata().callsite());
-        let repeats = Repeats::default();
+        let limiter = RepeatLimiter::default();
         let start = Instant::now();
-        let just_before = start + QUIET_TIME - Duration::from_millis(1);
+        let just_before = start + REPEAT_INTERVAL - Duration::from_millis(1);
 
-        assert!(repeats.admit(here.clone(), start));
-        assert!(!repeats.admit(here.clone(), just_before));
+        assert!(limiter.admit(here.clone(), start));
+        assert!(!limiter.admit(here.clone(), just_before));
         assert!(
-            repeats.admit(there, just_before),
-            "places do not share their quiet time"
+            limiter.admit(there, just_before),
+            "callsites are limited independently"
         );
-        assert!(repeats.admit(here, start + QUIET_TIME));
+        assert!(limiter.admit(here, start + REPEAT_INTERVAL));
     }
 }

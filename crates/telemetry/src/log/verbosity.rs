@@ -5,13 +5,13 @@ use std::time::Instant;
 use tracing::{Metadata, Subscriber, level_filters::LevelFilter, subscriber::Interest};
 use tracing_subscriber::layer::{Context, Filter};
 
-use super::repeats::Repeats;
+use super::repeats::RepeatLimiter;
 
 /// A log filter for a level from 0 to 5.
 pub(super) struct Verbosity {
     own: LevelFilter,
     dependencies: LevelFilter,
-    repeats: Repeats,
+    repeats: RepeatLimiter,
 }
 
 /// Returns whether a target belongs to this project and not to a dependency.
@@ -36,7 +36,7 @@ fn is_kube_request(target: &str) -> bool {
 // === impl Verbosity ===
 
 impl Verbosity {
-    pub(super) fn of(level: u8) -> Self {
+    pub(super) fn new(level: u8) -> Self {
         let (own, dependencies) = match level {
             0 => (LevelFilter::ERROR, LevelFilter::ERROR),
             1 => (LevelFilter::WARN, LevelFilter::WARN),
@@ -48,11 +48,12 @@ impl Verbosity {
         Self {
             own,
             dependencies,
-            repeats: Repeats::default(),
+            repeats: RepeatLimiter::default(),
         }
     }
 
-    fn shows(&self, metadata: &Metadata<'_>) -> bool {
+    /// Returns whether events or spans with this metadata are logged.
+    fn is_shown(&self, metadata: &Metadata<'_>) -> bool {
         if is_kube_request(metadata.target()) && self.dependencies < LevelFilter::TRACE {
             return false;
         }
@@ -69,19 +70,20 @@ impl Verbosity {
     /// Returns whether repeated events are suppressed.
     ///
     /// An unreachable collector fails every export, and each failure is logged twice.
-    fn limits(&self, metadata: &Metadata<'_>) -> bool {
+    fn is_rate_limited(&self, metadata: &Metadata<'_>) -> bool {
         is_telemetry(metadata.target()) && self.dependencies < LevelFilter::TRACE
     }
 }
 
 impl<S: Subscriber> Filter<S> for Verbosity {
     fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
-        self.shows(metadata)
-            && (!self.limits(metadata) || self.repeats.admit(metadata.callsite(), Instant::now()))
+        self.is_shown(metadata)
+            && (!self.is_rate_limited(metadata)
+                || self.repeats.admit(metadata.callsite(), Instant::now()))
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
-        match (self.shows(metadata), self.limits(metadata)) {
+        match (self.is_shown(metadata), self.is_rate_limited(metadata)) {
             (false, _) => Interest::never(),
             (true, false) => Interest::always(),
             // The filter is evaluated for each event. This cannot be done in `event_enabled`: a

@@ -22,16 +22,16 @@ use tokio::{
 use crate::TelemetryError;
 
 /// Time limit for a client to send its request headers, 10 s.
-const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum number of open connections, 32; further ones wait in the listener's backlog.
-const CONNECTIONS: usize = 32;
+const MAX_CONNECTIONS: usize = 32;
 
 /// A running HTTP server, stopped when dropped.
 #[derive(Debug)]
 pub(super) struct Server {
     address: SocketAddr,
-    accepting: JoinHandle<()>,
+    task: JoinHandle<()>,
 }
 
 /// Returns a reader for the meter provider and the registry that collects its metrics.
@@ -40,9 +40,9 @@ pub(super) fn reader() -> Result<(PrometheusExporter, Registry), TelemetryError>
     let reader = opentelemetry_prometheus::exporter()
         .with_registry(registry.clone())
         .build()
-        .map_err(|error| TelemetryError::Exporter {
+        .map_err(|error| TelemetryError::BuildExporter {
             signal: "metrics",
-            reason: error.to_string(),
+            source: error.into(),
         })?;
     Ok((reader, registry))
 }
@@ -56,8 +56,8 @@ impl Server {
             address: format!("{host}:{port}"),
             source,
         })?;
-        let accepting = runtime.spawn(accept(listener, registry));
-        Ok(Self { address, accepting })
+        let task = runtime.spawn(accept(listener, registry));
+        Ok(Self { address, task })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
@@ -67,7 +67,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.accepting.abort();
+        self.task.abort();
     }
 }
 
@@ -99,7 +99,7 @@ fn resolve(host: &str, port: u16) -> io::Result<SocketAddr> {
 async fn accept(listener: TcpListener, registry: Registry) {
     let mut connections = JoinSet::new();
     loop {
-        while connections.len() >= CONNECTIONS {
+        while connections.len() >= MAX_CONNECTIONS {
             connections.join_next().await;
         }
         match listener.accept().await {
@@ -123,10 +123,10 @@ async fn serve(stream: TcpStream, registry: Registry) {
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(REQUEST_LIMIT)
+        .header_read_timeout(HEADER_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
-        tracing::debug!(%error, "a scrape broke off");
+        tracing::debug!(%error, "a scrape failed");
     }
 }
 
@@ -135,18 +135,20 @@ fn respond<B>(request: &Request<B>, registry: &Registry) -> Response<Full<Bytes>
         (&Method::GET | &Method::HEAD, "/metrics") => match exposition(registry) {
             Ok(text) => {
                 let mut response = Response::new(Full::from(text));
-                let kind = header::HeaderValue::from_static(TEXT_FORMAT);
-                response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                let content_type = header::HeaderValue::from_static(TEXT_FORMAT);
+                response
+                    .headers_mut()
+                    .insert(header::CONTENT_TYPE, content_type);
                 response
             }
-            Err(error) => answer(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+            Err(error) => text_response(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
         },
-        (_, "/metrics") => answer(StatusCode::METHOD_NOT_ALLOWED, "use GET\n"),
-        _ => answer(StatusCode::NOT_FOUND, "metrics are at /metrics\n"),
+        (_, "/metrics") => text_response(StatusCode::METHOD_NOT_ALLOWED, "use GET\n"),
+        _ => text_response(StatusCode::NOT_FOUND, "metrics are at /metrics\n"),
     }
 }
 
-fn answer(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+fn text_response(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
     response

@@ -11,21 +11,21 @@ use tokio::runtime::Handle;
 use crate::{TelemetryError, settings::Collector};
 
 /// Returns a client for one collector, which keeps its connection between exports.
-pub(super) fn client(collector: &Collector) -> Result<OnRuntime, TelemetryError> {
+pub(super) fn client(collector: &Collector) -> Result<RuntimeClient, TelemetryError> {
     let runtime = Handle::try_current().map_err(|_| TelemetryError::NoRuntime)?;
-    Ok(OnRuntime {
+    Ok(RuntimeClient {
         runtime,
-        client: over_tcp_or_tls(collector)?,
+        client: http_client(collector)?,
     })
 }
 
 #[cfg(feature = "tls")]
-fn over_tcp_or_tls(collector: &Collector) -> Result<Arc<dyn HttpClient>, TelemetryError> {
+fn http_client(collector: &Collector) -> Result<Arc<dyn HttpClient>, TelemetryError> {
     let Some(files) = &collector.tls else {
-        return Ok(over_tcp(collector));
+        return Ok(plaintext_client(collector));
     };
     let connector = hyper_rustls::HttpsConnectorBuilder::new()
-        .with_tls_config(super::tls::of_http(files)?)
+        .with_tls_config(super::tls::http_config(files)?)
         .https_only()
         .enable_http1()
         .build();
@@ -37,33 +37,33 @@ fn over_tcp_or_tls(collector: &Collector) -> Result<Arc<dyn HttpClient>, Telemet
 }
 
 #[cfg(not(feature = "tls"))]
-fn over_tcp_or_tls(collector: &Collector) -> Result<Arc<dyn HttpClient>, TelemetryError> {
-    Ok(over_tcp(collector))
+fn http_client(collector: &Collector) -> Result<Arc<dyn HttpClient>, TelemetryError> {
+    Ok(plaintext_client(collector))
 }
 
-fn over_tcp(collector: &Collector) -> Arc<dyn HttpClient> {
+fn plaintext_client(collector: &Collector) -> Arc<dyn HttpClient> {
     let connector = HttpConnector::new();
     Arc::new(HyperClient::new(connector, collector.timeout, None))
 }
 
 /// An HTTP client that sends on the process's Tokio runtime, for callers without a runtime.
 #[derive(Debug)]
-pub(super) struct OnRuntime {
+pub(super) struct RuntimeClient {
     runtime: Handle,
     client: Arc<dyn HttpClient>,
 }
 
-// === impl OnRuntime ===
+// === impl RuntimeClient ===
 
 #[async_trait]
-impl HttpClient for OnRuntime {
+impl HttpClient for RuntimeClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let client = Arc::clone(&self.client);
-        let answer = self
+        let response = self
             .runtime
             .spawn(async move { client.send_bytes(request).await })
             .await?;
-        if let Err(error) = &answer {
+        if let Err(error) = &response {
             // The exporter itself only logs that the network failed. Only the last source
             // distinguishes a refused connection from an untrusted certificate. With the target of the
             // exporter's crate, the log suppresses repeated warnings.
@@ -73,6 +73,6 @@ impl HttpClient for OnRuntime {
                 "the collector was not reached"
             );
         }
-        answer
+        response
     }
 }

@@ -8,7 +8,7 @@ use opentelemetry::{
     trace::TraceContextExt,
 };
 
-use super::remote;
+use super::remote_span;
 
 const SINGLE: &str = "b3";
 const TRACE_ID: &str = "x-b3-traceid";
@@ -27,14 +27,14 @@ pub(super) struct B3 {
 
 impl B3 {
     pub(super) fn single() -> Self {
-        Self::with(false, &[SINGLE])
+        Self::new(false, &[SINGLE])
     }
 
     pub(super) fn multi() -> Self {
-        Self::with(true, &[TRACE_ID, SPAN_ID, SAMPLED])
+        Self::new(true, &[TRACE_ID, SPAN_ID, SAMPLED])
     }
 
-    fn with(is_multi: bool, fields: &[&str]) -> Self {
+    fn new(is_multi: bool, fields: &[&str]) -> Self {
         Self {
             is_multi,
             fields: fields.iter().map(ToString::to_string).collect(),
@@ -76,14 +76,15 @@ impl TextMapPropagator for B3 {
 fn from_single(extractor: &dyn Extractor) -> Option<opentelemetry::trace::SpanContext> {
     let mut parts = extractor.get(SINGLE)?.split('-');
     let (trace, span) = (parts.next()?, parts.next()?);
-    // Without a sampling decision the receiver decides; a caller that sends a trace wants it.
+    // Without a sampling decision the receiver decides. The trace is sampled, because the caller
+    // sent it.
     let sampled = parts.next() != Some("0");
-    remote(trace, span, sampled)
+    remote_span(trace, span, sampled)
 }
 
 fn from_multi(extractor: &dyn Extractor) -> Option<opentelemetry::trace::SpanContext> {
     let (trace, span) = (extractor.get(TRACE_ID)?, extractor.get(SPAN_ID)?);
-    let refused = matches!(extractor.get(SAMPLED), Some("0" | "false"));
-    let sampled = !refused || extractor.get(FLAGS) == Some("1");
-    remote(trace, span, sampled)
+    let unsampled = matches!(extractor.get(SAMPLED), Some("0" | "false"));
+    let sampled = !unsampled || extractor.get(FLAGS) == Some("1");
+    remote_span(trace, span, sampled)
 }

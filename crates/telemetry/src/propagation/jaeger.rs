@@ -6,7 +6,7 @@ use opentelemetry::{
     trace::TraceContextExt,
 };
 
-use super::remote;
+use super::remote_span;
 
 const HEADER: &str = "uber-trace-id";
 
@@ -39,7 +39,7 @@ impl TextMapPropagator for Jaeger {
     }
 
     fn extract_with_context(&self, context: &Context, extractor: &dyn Extractor) -> Context {
-        match read(extractor) {
+        match span_context(extractor) {
             Some(ids) => context.with_remote_span_context(ids),
             None => context.clone(),
         }
@@ -50,10 +50,10 @@ impl TextMapPropagator for Jaeger {
     }
 }
 
-fn read(extractor: &dyn Extractor) -> Option<opentelemetry::trace::SpanContext> {
+fn span_context(extractor: &dyn Extractor) -> Option<opentelemetry::trace::SpanContext> {
     let text = extractor.get(HEADER)?.replace("%3A", ":");
     let mut parts = text.split(':');
     let (trace, span, _parent) = (parts.next()?, parts.next()?, parts.next()?);
     let flags = u8::from_str_radix(parts.next()?, 16).ok()?;
-    remote(trace, span, flags & 1 == 1)
+    remote_span(trace, span, flags & 1 == 1)
 }

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::variables::{Variables, bad, unsupported};
+use super::variables::{Variables, bad_value, unsupported};
 use crate::TelemetryError;
-use names::{Names, SignalVariables};
+use names::{SignalVariables, VariableNames};
 
 #[cfg(feature = "tls")]
 pub(crate) use tls::{Pem, TlsFiles};
 
+/// Timeout of an export if no variable sets one, 10 s.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The collector settings of one signal.
@@ -42,11 +43,11 @@ pub(crate) enum Protocol {
 // === impl Collector ===
 
 impl Collector {
-    pub(super) fn of_metrics(variables: &Variables<'_>) -> Result<Self, TelemetryError> {
+    pub(super) fn for_metrics(variables: &Variables<'_>) -> Result<Self, TelemetryError> {
         Self::read(variables, &names::METRICS)
     }
 
-    pub(super) fn of_traces(variables: &Variables<'_>) -> Result<Self, TelemetryError> {
+    pub(super) fn for_traces(variables: &Variables<'_>) -> Result<Self, TelemetryError> {
         Self::read(variables, &names::TRACES)
     }
 
@@ -56,7 +57,7 @@ impl Collector {
         for name in names.headers {
             variables.pairs(name);
         }
-        let timeout = first(variables, names.timeout)
+        let timeout = first_set(variables, names.timeout)
             .and_then(|(name, _)| variables.positive(name))
             .map(Duration::from_millis);
         let endpoint = endpoint::read(variables, names, protocol)?;
@@ -77,7 +78,7 @@ impl Collector {
 
 impl Protocol {
     fn read(variables: &Variables<'_>, names: &SignalVariables) -> Self {
-        let Some((name, protocol)) = first(variables, names.protocol) else {
+        let Some((name, protocol)) = first_set(variables, names.protocol) else {
             return Self::HttpProtobuf;
         };
         match protocol.as_str() {
@@ -101,10 +102,10 @@ fn check_compression(
     } else {
         &["none"]
     };
-    match first(variables, names.compression) {
+    match first_set(variables, names.compression) {
         Some((name, compression)) if !allowed.contains(&compression.as_str()) => {
             let supported = allowed.join(", ");
-            Err(bad(
+            Err(bad_value(
                 name,
                 format!("{compression:?} is not supported; supported: {supported}"),
             ))
@@ -114,7 +115,7 @@ fn check_compression(
 }
 
 /// Returns the name and value of the first of these variables that is set.
-fn first(variables: &Variables<'_>, names: Names) -> Option<(&'static str, String)> {
+fn first_set(variables: &Variables<'_>, names: VariableNames) -> Option<(&'static str, String)> {
     names
         .into_iter()
         .find_map(|name| Some((name, variables.get(name)?)))

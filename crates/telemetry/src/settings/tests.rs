@@ -7,7 +7,7 @@ mod collector;
 
 fn read(set: &[(&str, &str)]) -> Settings {
     let set: HashMap<&str, &str> = set.iter().copied().collect();
-    Settings::read(Variables::of(&|name| {
+    Settings::read(Variables::new(&|name| {
         set.get(name).map(ToString::to_string)
     }))
 }
@@ -36,7 +36,7 @@ fn exports_nothing_by_default() {
             settings.propagators,
             [Propagator::TraceContext, Propagator::Baggage]
         );
-        assert!(!settings.names_service);
+        assert!(!settings.sets_service_name);
     }
 }
 
@@ -117,13 +117,13 @@ fn parses_a_list_of_propagators() {
 
 #[test]
 fn finds_the_service_name_in_either_variable() {
-    assert!(read(&[("OTEL_SERVICE_NAME", "runner-a")]).names_service);
+    assert!(read(&[("OTEL_SERVICE_NAME", "runner-a")]).sets_service_name);
     let attributes = (
         "OTEL_RESOURCE_ATTRIBUTES",
         "region=north,service.name=runner-b",
     );
-    assert!(read(&[attributes]).names_service);
-    assert!(!read(&[("OTEL_RESOURCE_ATTRIBUTES", "region=north")]).names_service);
+    assert!(read(&[attributes]).sets_service_name);
+    assert!(!read(&[("OTEL_RESOURCE_ATTRIBUTES", "region=north")]).sets_service_name);
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn uses_the_first_supported_exporter_of_a_list() {
         ("OTEL_METRIC_EXPORT_INTERVAL", "250"),
     ]);
     assert_eq!(settings.traces, TracesExporter::Console);
-    let every = Duration::from_millis(250);
-    assert_eq!(settings.metrics, MetricsExporter::Console { every });
+    let interval = Duration::from_millis(250);
+    assert_eq!(settings.metrics, MetricsExporter::Console { interval });
     assert_eq!(settings.warnings.len(), 2, "{:?}", settings.warnings);
 }
 

@@ -15,11 +15,11 @@ pub(super) struct Variables<'a> {
 // === impl Variables ===
 
 impl<'a> Variables<'a> {
-    pub(super) fn of_process() -> Variables<'static> {
-        Variables::of(&|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
+    pub(super) fn from_environment() -> Variables<'static> {
+        Variables::new(&|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
     }
 
-    pub(super) fn of(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
+    pub(super) fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self {
             lookup,
             warnings: RefCell::default(),
@@ -36,12 +36,14 @@ impl<'a> Variables<'a> {
         self.warnings.into_inner()
     }
 
+    /// Returns the trimmed value of a variable, or `None` if it is unset or empty.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         let value = (self.lookup)(name)?;
         let value = value.trim();
         (!value.is_empty()).then(|| value.to_owned())
     }
 
+    /// Returns whether a variable is `true`; the default is `false`.
     pub(super) fn flag(&self, name: &'static str) -> bool {
         match self.get(name) {
             None => false,
@@ -64,15 +66,16 @@ impl<'a> Variables<'a> {
         number
             .map_err(|reason| {
                 let problem = format!("{value:?} is not a usable number and is ignored: {reason}");
-                self.warn(bad(name, problem));
+                self.warn(bad_value(name, problem));
             })
             .ok()
     }
 
+    /// Returns a number greater than 0.
     pub(super) fn positive(&self, name: &'static str) -> Option<u64> {
         let number = self.number(name)?;
         if number == 0 {
-            self.warn(bad(name, "must be greater than 0; it is ignored"));
+            self.warn(bad_value(name, "must be greater than 0; it is ignored"));
         }
         (number > 0).then_some(number)
     }
@@ -84,7 +87,7 @@ impl<'a> Variables<'a> {
             return ratio;
         }
         let problem = format!("{ratio} is not between 0 and 1 and is ignored");
-        self.warn(bad(name, problem));
+        self.warn(bad_value(name, problem));
         1.0
     }
 
@@ -99,7 +102,7 @@ impl<'a> Variables<'a> {
             }
             _ => {
                 let problem = format!("entry {} is not of the form key=value", index + 1);
-                self.warn(bad(name, problem));
+                self.warn(bad_value(name, problem));
                 None
             }
         };
@@ -122,7 +125,7 @@ pub(super) fn unsupported(
     }
 }
 
-pub(super) fn bad(variable: &'static str, problem: impl Into<String>) -> TelemetryError {
+pub(super) fn bad_value(variable: &'static str, problem: impl Into<String>) -> TelemetryError {
     TelemetryError::BadValue {
         variable,
         problem: problem.into(),

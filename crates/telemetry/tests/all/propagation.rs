@@ -31,7 +31,7 @@ pub async fn forward() {
 
     let evaluate = tracing::info_span!(target: "runner_service", "evaluate");
     let _entered = evaluate.enter();
-    propagation::parent_of(&evaluate, &incoming);
+    propagation::set_parent(&evaluate, &incoming);
     let run = tracing::info_span!(target: "runner_pod", "run");
     let mut outgoing = HeaderMap::new();
     propagation::inject(&run, &mut outgoing);
@@ -53,7 +53,7 @@ pub async fn forward() {
     );
 
     let lonely = tracing::info_span!(target: "runner_service", parent: None, "lonely");
-    propagation::parent_of(&lonely, &HeaderMap::new());
+    propagation::set_parent(&lonely, &HeaderMap::new());
     let mut outgoing = HeaderMap::new();
     propagation::inject(&lonely, &mut outgoing);
     tracing::info!(target: "runner_service", names = outgoing.len(), "without a caller");

@@ -31,7 +31,7 @@ pub async fn evaluate() {
     );
     let mut headers = HeaderMap::new();
     headers.insert("traceparent", HeaderValue::from_static(CALLER));
-    propagation::parent_of(&evaluate, &headers);
+    propagation::set_parent(&evaluate, &headers);
     evaluate.in_scope(|| {
         tracing::info_span!(target: "runner_process", "queue").in_scope(|| {});
         tracing::info_span!(target: "runner_process", "spawn").in_scope(|| {});

@@ -28,22 +28,26 @@ impl Fields {
     /// Adds the fields of an outer span whose names are not present yet.
     pub(super) fn extend(&mut self, outer: &Self) {
         for (name, value) in &outer.values {
-            if !self.values.iter().any(|(known, _)| known == name) {
+            if !self.values.iter().any(|(existing, _)| existing == name) {
                 self.values.push((name, value.clone()));
             }
         }
     }
 
     /// Sets the given fields, overwriting existing values.
-    pub(super) fn replace(&mut self, later: Self) {
-        for (name, value) in later.values {
+    pub(super) fn replace(&mut self, new: Self) {
+        for (name, value) in new.values {
             self.set(name, value);
         }
     }
 
     fn set(&mut self, name: &'static str, value: Value) {
-        match self.values.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, known)) => *known = value,
+        match self
+            .values
+            .iter_mut()
+            .find(|(existing, _)| *existing == name)
+        {
+            Some((_, existing)) => *existing = value,
             None => self.values.push((name, value)),
         }
     }

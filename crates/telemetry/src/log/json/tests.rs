@@ -26,7 +26,7 @@ impl Write for Sink {
 fn lines(level: u8, work: impl FnOnce()) -> Vec<Value> {
     let sink = Sink::default();
     let writer = sink.clone();
-    let json = JsonLines::new(move || writer.clone()).with_filter(Verbosity::of(level));
+    let json = JsonLines::new(move || writer.clone()).with_filter(Verbosity::new(level));
     tracing::subscriber::with_default(Registry::default().with(json), work);
     let bytes = sink.0.lock().unwrap().clone();
     String::from_utf8(bytes)
@@ -103,7 +103,7 @@ fn logs_an_error_with_its_sources() {
 }
 
 #[test]
-fn each_level_adds_its_lines() {
+fn logs_more_lines_at_each_level() {
     let everything = || {
         tracing::error!(target: "runner_service", "own error");
         tracing::warn!(target: "runner_service", "own warning");

@@ -2,10 +2,10 @@
 
 use http::Uri;
 
-use super::{Protocol, SignalVariables, first};
+use super::{Protocol, SignalVariables, first_set};
 use crate::{
     TelemetryError,
-    settings::variables::{Variables, bad},
+    settings::variables::{Variables, bad_value},
 };
 
 /// Returns the signal's own endpoint unchanged, or else the endpoint for all signals.
@@ -16,29 +16,32 @@ pub(super) fn read(
     names: &SignalVariables,
     protocol: Protocol,
 ) -> Result<Uri, TelemetryError> {
-    let [of_signal, of_all] = names.endpoint;
-    let plain = !asks_for_tls(variables, names);
-    let (name, base) = match first(variables, names.endpoint) {
-        Some((name, text)) => (name, parse(name, &text, plain)?),
-        None => (of_all, Uri::from_static(protocol.default_endpoint())),
+    let [signal_variable, general_variable] = names.endpoint;
+    let tls = uses_tls(variables, names);
+    let (name, base) = match first_set(variables, names.endpoint) {
+        Some((name, text)) => (name, parse(name, &text, tls)?),
+        None => (
+            general_variable,
+            Uri::from_static(protocol.default_endpoint()),
+        ),
     };
-    if name == of_signal || protocol == Protocol::Grpc {
+    if name == signal_variable || protocol == Protocol::Grpc {
         return Ok(base);
     }
-    below(&base, names.path).map_err(|reason| unusable(name, &base.to_string(), &reason))
+    append_path(&base, names.path).map_err(|reason| unusable(name, &base.to_string(), &reason))
 }
 
 /// Returns whether an endpoint without a scheme uses TLS; `http://` and `https://` override this.
-fn asks_for_tls(variables: &Variables<'_>, names: &SignalVariables) -> bool {
-    first(variables, names.insecure).is_some_and(|(name, _)| !variables.flag(name))
+fn uses_tls(variables: &Variables<'_>, names: &SignalVariables) -> bool {
+    first_set(variables, names.insecure).is_some_and(|(name, _)| !variables.flag(name))
 }
 
-/// Parses `http://host:port`, `https://host:port` or `host:port`.
-fn parse(variable: &'static str, text: &str, plain: bool) -> Result<Uri, TelemetryError> {
-    let url = match (text.contains("://"), plain) {
+/// Parses `http://host:port`, `https://host:port` or `host:port`, which uses TLS if `tls` is set.
+fn parse(variable: &'static str, text: &str, tls: bool) -> Result<Uri, TelemetryError> {
+    let url = match (text.contains("://"), tls) {
         (true, _) => text.to_owned(),
-        (false, true) => format!("http://{text}"),
-        (false, false) => format!("https://{text}"),
+        (false, false) => format!("http://{text}"),
+        (false, true) => format!("https://{text}"),
     };
     let uri: Uri = url
         .parse()
@@ -46,20 +49,20 @@ fn parse(variable: &'static str, text: &str, plain: bool) -> Result<Uri, Telemet
     match uri.scheme_str() {
         Some("http") => Ok(uri),
         Some("https") if cfg!(feature = "tls") => Ok(uri),
-        Some("https") => Err(bad(
+        Some("https") => Err(bad_value(
             variable,
             format!(
-                "{text:?} asks for TLS, which is not supported here; use http://, to a collector beside the process or inside a mesh"
+                "{text:?} requires TLS, which is not supported here; use http://, to a collector beside the process or inside a mesh"
             ),
         )),
-        _ => Err(bad(
+        _ => Err(bad_value(
             variable,
             format!("{text:?} is not of the form http://host:port"),
         )),
     }
 }
 
-fn below(base: &Uri, path: &str) -> Result<Uri, http::Error> {
+fn append_path(base: &Uri, path: &str) -> Result<Uri, http::Error> {
     let mut parts = base.clone().into_parts();
     let path = format!("{}{path}", base.path().trim_end_matches('/'));
     parts.path_and_query = Some(path.parse()?);
@@ -67,7 +70,7 @@ fn below(base: &Uri, path: &str) -> Result<Uri, http::Error> {
 }
 
 fn unusable(variable: &'static str, text: &str, reason: &http::Error) -> TelemetryError {
-    bad(
+    bad_value(
         variable,
         format!("{text:?} is not a usable address: {reason}"),
     )

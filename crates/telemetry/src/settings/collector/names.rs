@@ -1,24 +1,24 @@
 //! Names of the variables that configure a signal's collector.
 
 /// Names of a signal-specific variable and of the general variable that it overrides.
-pub(super) type Names = [&'static str; 2];
+pub(super) type VariableNames = [&'static str; 2];
 
 /// Names of all variables that configure the collector of one signal.
 pub(super) struct SignalVariables {
-    pub(super) protocol: Names,
-    pub(super) endpoint: Names,
+    pub(super) protocol: VariableNames,
+    pub(super) endpoint: VariableNames,
     /// Path of this signal over HTTP, relative to the endpoint for all signals.
     pub(super) path: &'static str,
-    pub(super) insecure: Names,
-    pub(super) headers: Names,
-    pub(super) timeout: Names,
-    pub(super) compression: Names,
+    pub(super) insecure: VariableNames,
+    pub(super) headers: VariableNames,
+    pub(super) timeout: VariableNames,
+    pub(super) compression: VariableNames,
     #[cfg(feature = "tls")]
-    pub(super) certificate: Names,
+    pub(super) certificate: VariableNames,
     #[cfg(feature = "tls")]
-    pub(super) client_certificate: Names,
+    pub(super) client_certificate: VariableNames,
     #[cfg(feature = "tls")]
-    pub(super) client_key: Names,
+    pub(super) client_key: VariableNames,
 }
 
 macro_rules! signal_variables {

@@ -5,10 +5,10 @@ use std::{
     fs,
 };
 
-use super::{Names, SignalVariables, first};
+use super::{SignalVariables, VariableNames, first_set};
 use crate::{
     TelemetryError,
-    settings::variables::{Variables, bad},
+    settings::variables::{Variables, bad_value},
 };
 
 /// Contents of the TLS files, as read at start.
@@ -39,8 +39,8 @@ impl TlsFiles {
         let identity = match (certificate, key) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
-            (Some(alone), None) => return Err(alone.lacks(names.client_key)),
-            (None, Some(alone)) => return Err(alone.lacks(names.client_certificate)),
+            (Some(alone), None) => return Err(alone.requires(names.client_key)),
+            (None, Some(alone)) => return Err(alone.requires(names.client_certificate)),
         };
         Ok(Self {
             authorities: Pem::read(variables, names.certificate)?,
@@ -52,23 +52,29 @@ impl TlsFiles {
 // === impl Pem ===
 
 impl Pem {
-    fn read(variables: &Variables<'_>, names: Names) -> Result<Option<Self>, TelemetryError> {
-        let Some((variable, path)) = first(variables, names) else {
+    fn read(
+        variables: &Variables<'_>,
+        names: VariableNames,
+    ) -> Result<Option<Self>, TelemetryError> {
+        let Some((variable, path)) = first_set(variables, names) else {
             return Ok(None);
         };
         match fs::read(&path) {
             Ok(text) => Ok(Some(Self { variable, text })),
-            Err(error) => Err(bad(variable, format!("cannot read {path:?}: {error}"))),
+            Err(error) => Err(bad_value(
+                variable,
+                format!("cannot read {path:?}: {error}"),
+            )),
         }
     }
 
     /// Returns the error that the file cannot be used.
-    pub(crate) fn refused(&self, reason: impl Display) -> TelemetryError {
-        bad(self.variable, format!("the file cannot be used: {reason}"))
+    pub(crate) fn unusable(&self, reason: impl Display) -> TelemetryError {
+        bad_value(self.variable, format!("the file cannot be used: {reason}"))
     }
 
-    fn lacks(&self, [_, other]: Names) -> TelemetryError {
-        bad(self.variable, format!("needs {other} beside it"))
+    fn requires(&self, [_, other]: VariableNames) -> TelemetryError {
+        bad_value(self.variable, format!("{other} must be set, too"))
     }
 }
 

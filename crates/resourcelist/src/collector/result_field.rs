@@ -1,12 +1,12 @@
-//! The scalar parts of a result.
+//! The scalar fields of a result.
 
 use std::collections::btree_map::Entry;
 
 use crate::result::{Field, File, FunctionResult, ResourceRef, Severity};
 
-/// A scalar part of a result.
+/// A scalar field of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ResultField {
     Message,
     Severity,
     ResourceApiVersion,
@@ -21,24 +21,24 @@ pub(super) enum Part {
     Tag(String),
 }
 
-// === impl Part ===
+// === impl ResultField ===
 
-impl Part {
+impl ResultField {
     /// Stores `text` in the matching field of `result`.
     ///
     /// The last of several values is kept, but a value from a merge key (`merged`) does not
-    /// replace an existing one. `filled` lists the parts of `result` that have a value, except for
+    /// replace an existing one. `set_fields` lists the fields of `result` that have a value, except for
     /// tags, whose number is not bounded.
-    pub(super) fn fill(
+    pub(super) fn set(
         self,
         result: &mut FunctionResult,
-        filled: &mut Vec<Self>,
+        set_fields: &mut Vec<Self>,
         text: String,
         merged: bool,
     ) {
         if !matches!(self, Self::Tag(_)) {
-            if !filled.contains(&self) {
-                filled.push(self.clone());
+            if !set_fields.contains(&self) {
+                set_fields.push(self.clone());
             } else if merged {
                 return;
             }
