@@ -10,8 +10,8 @@ use runner_proto::announce::{AnnounceRequest, announcements_client::Announcement
 use tonic::{Code, Status, transport::Endpoint};
 use tracing::debug;
 
-const TRIES: u32 = 6;
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const MAX_ATTEMPTS: u32 = 6;
+const FIRST_DELAY: Duration = Duration::from_millis(50);
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An announcement and the address of the runner that receives it.
@@ -45,17 +45,17 @@ impl Announcement {
 
     /// Sends the announcement, up to six times if the runner is not reachable.
     pub(crate) async fn send(self) {
-        let mut pause = FIRST_PAUSE;
-        for attempt in 1..=TRIES {
+        let mut delay = FIRST_DELAY;
+        for attempt in 1..=MAX_ATTEMPTS {
             match self.call().await {
                 Ok(()) => return debug!(runner = self.runner, attempt, "announced"),
-                Err(error) if is_final(error.code()) => {
+                Err(error) if is_permanent(error.code()) => {
                     return debug!(runner = self.runner, %error, "announcement refused");
                 }
                 Err(error) => debug!(runner = self.runner, attempt, %error, "announcement failed"),
             }
-            tokio::time::sleep(pause).await;
-            pause *= 2;
+            tokio::time::sleep(delay).await;
+            delay *= 2;
         }
     }
 
@@ -75,7 +75,7 @@ impl Announcement {
     }
 }
 
-fn is_final(code: Code) -> bool {
+fn is_permanent(code: Code) -> bool {
     matches!(
         code,
         Code::PermissionDenied | Code::InvalidArgument | Code::Unimplemented

@@ -11,7 +11,9 @@ use std::{
 /// The reason why a copy failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CopyError {
-    #[error("unknown option {0}; this cp knows -a, -r, -R, -p, -d, -f, -v and their combinations")]
+    #[error(
+        "unknown option {0}; this cp supports -a, -r, -R, -p, -d, -f, -v and their combinations"
+    )]
     Option(String),
     #[error("missing file operand")]
     NoSource,
@@ -21,14 +23,15 @@ pub(crate) enum CopyError {
     NotADirectory(PathBuf),
     #[error("{} is a directory (not copied without -r)", .0.display())]
     IsADirectory(PathBuf),
-    #[error("cannot {what} {}: {error}", path.display())]
-    System {
-        what: &'static str,
+    #[error("cannot {operation} {}: {source}", path.display())]
+    Io {
+        operation: &'static str,
         path: PathBuf,
-        error: io::Error,
+        source: io::Error,
     },
 }
 
+/// The copy that the arguments request.
 #[derive(Debug, Default)]
 struct Request {
     recursive: bool,
@@ -54,13 +57,13 @@ impl Request {
     fn parse(words: &[OsString]) -> Result<Self, CopyError> {
         let mut request = Self::default();
         let mut files: Vec<PathBuf> = Vec::new();
-        let mut options_are_over = false;
+        let mut options_ended = false;
         for word in words {
             match word.to_str() {
-                Some("--") if !options_are_over => options_are_over = true,
-                Some("--archive" | "--recursive") if !options_are_over => request.recursive = true,
-                Some("--verbose") if !options_are_over => request.verbose = true,
-                Some(text) if !options_are_over && text.len() > 1 && text.starts_with('-') => {
+                Some("--") if !options_ended => options_ended = true,
+                Some("--archive" | "--recursive") if !options_ended => request.recursive = true,
+                Some("--verbose") if !options_ended => request.verbose = true,
+                Some(text) if !options_ended && text.len() > 1 && text.starts_with('-') => {
                     for letter in text[1..].chars() {
                         match letter {
                             'a' | 'r' | 'R' => request.recursive = true,
@@ -99,18 +102,18 @@ impl Request {
     }
 
     fn copy(&self, source: &Path, target: &Path) -> Result<(), CopyError> {
-        let found = fs::symlink_metadata(source).map_err(system("stat", source))?;
+        let metadata = fs::symlink_metadata(source).map_err(io_error("stat", source))?;
         if self.verbose {
             println!("'{}' -> '{}'", source.display(), target.display());
         }
-        if found.is_dir() {
+        if metadata.is_dir() {
             if !self.recursive {
                 return Err(CopyError::IsADirectory(source.to_owned()));
             }
-            self.copy_directory(source, target, &found)
-        } else if found.is_symlink() {
-            let to = fs::read_link(source).map_err(system("read link", source))?;
-            replace(target, |new| symlink(&to, new))
+            self.copy_directory(source, target, &metadata)
+        } else if metadata.is_symlink() {
+            let link = fs::read_link(source).map_err(io_error("read link", source))?;
+            replace(target, |new| symlink(&link, new))
         } else {
             copy_file(source, target)
         }
@@ -120,21 +123,21 @@ impl Request {
         &self,
         source: &Path,
         target: &Path,
-        found: &fs::Metadata,
+        metadata: &fs::Metadata,
     ) -> Result<(), CopyError> {
         let is_new = match fs::create_dir(target) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && target.is_dir() => false,
-            Err(error) => return Err(system("create directory", target)(error)),
+            Err(error) => return Err(io_error("create directory", target)(error)),
         };
-        for entry in fs::read_dir(source).map_err(system("read directory", source))? {
-            let entry = entry.map_err(system("read directory", source))?;
+        for entry in fs::read_dir(source).map_err(io_error("read directory", source))? {
+            let entry = entry.map_err(io_error("read directory", source))?;
             self.copy(&entry.path(), &target.join(entry.file_name()))?;
         }
         // An existing directory, such as the root of a volume, keeps its mode.
         if is_new {
-            let mode = fs::Permissions::from_mode(found.permissions().mode());
-            fs::set_permissions(target, mode).map_err(system("set the mode of", target))?;
+            let mode = fs::Permissions::from_mode(metadata.permissions().mode());
+            fs::set_permissions(target, mode).map_err(io_error("set the mode of", target))?;
         }
         Ok(())
     }
@@ -158,14 +161,17 @@ pub(crate) fn replace(
     if made.is_err() {
         let _ = fs::remove_file(&new);
     }
-    made.map_err(system("write", target))
+    made.map_err(io_error("write", target))
 }
 
-fn system<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> CopyError + 'a {
-    move |error| CopyError::System {
-        what,
+fn io_error<'a>(
+    operation: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> CopyError + 'a {
+    move |source| CopyError::Io {
+        operation,
         path: path.to_owned(),
-        error,
+        source,
     }
 }
 
@@ -234,7 +240,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let source = tools(directory.path());
         let missing = directory.path().join("missing");
-        for (words, says) in [
+        for (words, expected) in [
             (
                 vec![OsStr::new("-z"), OsStr::new("a"), OsStr::new("b")],
                 "unknown option -z",
@@ -245,7 +251,7 @@ mod tests {
             (vec![missing.as_os_str(), OsStr::new("b")], "cannot stat"),
         ] {
             let error = cp(&words).unwrap_err().to_string();
-            assert!(error.contains(says), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -48,6 +48,7 @@ pub(crate) fn program(entrypoint: &[OsString]) -> Result<Program, BadEntrypoint>
     })
 }
 
+/// Returns whether a variable is for the wrapper and not for the function.
 fn is_own(key: &OsStr) -> bool {
     key.as_encoded_bytes()
         .starts_with(environment::WRAPPER_PREFIX.as_bytes())
@@ -55,32 +56,32 @@ fn is_own(key: &OsStr) -> bool {
 
 fn find(name: &Path, path: Option<&OsStr>) -> Result<PathBuf, BadEntrypoint> {
     if name.as_os_str().as_encoded_bytes().contains(&b'/') {
-        return executable(name).map(|()| name.to_owned());
+        return check_executable(name).map(|()| name.to_owned());
     }
     let path = path.unwrap_or(OsStr::new(
         "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     ));
     env::split_paths(path)
         .map(|directory| directory.join(name))
-        .find(|candidate| executable(candidate).is_ok())
+        .find(|candidate| check_executable(candidate).is_ok())
         .ok_or_else(|| BadEntrypoint::NotInPath(name.to_owned(), path.into()))
 }
 
-fn executable(path: &Path) -> Result<(), BadEntrypoint> {
-    let refused = |why| Err(BadEntrypoint::NotExecutable(path.to_owned(), why));
+fn check_executable(path: &Path) -> Result<(), BadEntrypoint> {
+    let not_executable = |why| Err(BadEntrypoint::NotExecutable(path.to_owned(), why));
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => refused("it is a directory"),
-        Ok(found) if found.permissions().mode() & 0o111 == 0 => {
-            refused("its mode does not allow it")
+        Ok(metadata) if metadata.is_dir() => not_executable("it is a directory"),
+        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
+            not_executable("its mode does not allow it")
         }
         Ok(_) if access(path, Access::EXEC_OK).is_err() => {
-            refused("its mode does not allow this user")
+            not_executable("its mode does not allow this user")
         }
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(BadEntrypoint::Missing(path.to_owned()))
         }
-        Err(_) => refused("it cannot be looked at by this user"),
+        Err(_) => not_executable("this user may not access it"),
     }
 }
 

@@ -8,7 +8,7 @@ use runner_core::{
 };
 
 pub(crate) const HELP: &str = "\
-Serves a KRM function over gRPC: one process of ENTRYPOINT an evaluation.
+Serves a KRM function over gRPC: starts one process of ENTRYPOINT for each evaluation.
 
 Usage: wrapper-server [FLAGS] -- ENTRYPOINT [ARGS…]
        wrapper-server install DIR
@@ -17,15 +17,15 @@ Usage: wrapper-server [FLAGS] -- ENTRYPOINT [ARGS…]
 Flags (one dash or two, '=' or a space before the value):
   --port N                   port to listen on (default 9446)
   --max-request-body-size N  largest message in bytes, both ways (default 6291456)
-  --verbosity N              how much to log, 0 to 5 (default 2); more counts as 5
+  --verbosity N              log level, 0 to 5 (default 2); more counts as 5
   --standby N                processes kept ready; 0 turns it off (default 1)
-  --max-parallel N           processes at once; 0: two a core, or one that computes
-                             for long (default 0)
-  --function-timeout N       seconds an evaluation may take whose caller gives no deadline (default 300)
-  --drain-timeout N          seconds running evaluations may go on after SIGTERM (default 25)
+  --max-parallel N           processes at the same time (default 0); 0: two for each
+                             core, or one if the function computes for long
+  --function-timeout N       time limit in seconds for calls without a deadline (default 300)
+  --drain-timeout N          seconds for running evaluations to finish after SIGTERM (default 25)
   --help, --version
 
-Also answers as grpc-health-probe and cp, if called by those names.
+Called as grpc-health-probe or cp, it acts as that program.
 ";
 
 /// The settings of the server.
@@ -43,7 +43,7 @@ pub(crate) struct Flags {
 
 /// The action that the command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Action {
     Serve(Flags),
     Help,
     Version,
@@ -62,9 +62,9 @@ pub(crate) enum BadFlags {
         value: String,
         why: String,
     },
-    #[error("the function's entrypoint is missing: write it behind --")]
+    #[error("the function's entrypoint is missing: write it after --")]
     NoEntrypoint,
-    #[error("unexpected argument {0:?}: the entrypoint goes behind --")]
+    #[error("unexpected argument {0:?}: write the entrypoint after --")]
     Unexpected(String),
 }
 
@@ -87,17 +87,16 @@ impl Default for Flags {
 
 impl Flags {
     /// Parses the arguments after the program's name.
-    pub(crate) fn parse(words: &[OsString]) -> Result<Asked, BadFlags> {
+    pub(crate) fn parse(words: &[OsString]) -> Result<Action, BadFlags> {
         let mut flags = Self::default();
         let mut words = GoFlags::new(words);
-        let seconds =
-            |least| move |text: &str| number(least, 86_400)(text).map(Duration::from_secs);
+        let seconds = |min| move |text: &str| number(min, 86_400)(text).map(Duration::from_secs);
         while let Some(flag) = words.next_flag() {
             let flag = &flag.map_err(BadFlags::Unexpected)?;
             let words = &mut words;
             match &*flag.name {
-                "help" | "h" => return Ok(Asked::Help),
-                "version" => return Ok(Asked::Version),
+                "help" | "h" => return Ok(Action::Help),
+                "version" => return Ok(Action::Version),
                 "port" => flags.port = value(words, flag, number(0, u16::MAX))?,
                 "max-request-body-size" => {
                     flags.max_request_body_size = value(words, flag, message_size)?;
@@ -112,7 +111,7 @@ impl Flags {
         }
         flags.entrypoint = words.rest().to_vec();
         match flags.entrypoint.first() {
-            Some(program) if !program.is_empty() => Ok(Asked::Serve(flags)),
+            Some(program) if !program.is_empty() => Ok(Action::Serve(flags)),
             _ => Err(BadFlags::NoEntrypoint),
         }
     }
@@ -134,13 +133,13 @@ fn value<T>(
 }
 
 /// Returns a parser of numbers in a range.
-fn number<N>(least: N, most: N) -> impl Fn(&str) -> Result<N, String>
+fn number<N>(min: N, max: N) -> impl Fn(&str) -> Result<N, String>
 where
     N: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
 {
     move |text| match text.parse::<N>() {
-        Ok(number) if number >= least && number <= most => Ok(number),
-        _ => Err(format!("write a number from {least} to {most}")),
+        Ok(number) if number >= min && number <= max => Ok(number),
+        _ => Err(format!("write a number from {min} to {max}")),
     }
 }
 
@@ -148,16 +147,16 @@ where
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Asked, String> {
+    fn parse(line: &str) -> Result<Action, String> {
         let words: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
         Flags::parse(&words).map_err(|error| error.to_string())
     }
 
     #[test]
     fn accepts_the_flags_of_existing_templates() {
-        let asked = parse("--port 9446 --max-request-body-size 100 --verbosity=9 -- /fn --a -- b");
-        let Ok(Asked::Serve(flags)) = asked else {
-            panic!("{asked:?}")
+        let action = parse("--port 9446 --max-request-body-size 100 --verbosity=9 -- /fn --a -- b");
+        let Ok(Action::Serve(flags)) = action else {
+            panic!("{action:?}")
         };
         assert_eq!(
             (flags.port, flags.max_request_body_size, flags.verbosity),
@@ -190,7 +189,7 @@ mod tests {
 
     #[test]
     fn names_invalid_flags() {
-        for (line, says) in [
+        for (line, expected) in [
             ("", "entrypoint is missing"),
             ("--", "entrypoint is missing"),
             ("--port", "--port needs a value"),
@@ -206,7 +205,7 @@ mod tests {
             ("fn", "unexpected argument \"fn\""),
         ] {
             let error = parse(line).unwrap_err();
-            assert!(error.contains(says), "{line}: {error}");
+            assert!(error.contains(expected), "{line}: {error}");
         }
     }
 }

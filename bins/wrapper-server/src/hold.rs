@@ -4,13 +4,13 @@ use std::{io, process::ExitCode};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::complain;
+use crate::print_error;
 
 /// Waits for SIGTERM or SIGINT; the kernel delivers them to PID 1 only if it has a handler.
 pub(crate) fn main() -> ExitCode {
     match hold() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&format!("cannot wait for signals: {error}"), 1),
+        Err(error) => print_error(&format!("cannot wait for signals: {error}"), 1),
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::{ffi::OsString, os::unix::fs::symlink, path::Path, process::ExitCode};
 
-use crate::{complain, copy};
+use crate::{copy, print_error};
 
 /// Installs the wrapper into the given directory.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let [directory] = words else {
-        return complain("install needs one directory", 2);
+        return print_error("install needs one directory", 2);
     };
     match install(Path::new(directory)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error.to_string(), 1),
+        Err(error) => print_error(&error.to_string(), 1),
     }
 }
 

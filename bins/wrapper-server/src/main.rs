@@ -1,6 +1,6 @@
 //! A static binary that serves any image's program as a function over gRPC.
 //!
-//! It has three names:
+//! Its name and first argument select what it does:
 //!
 //! ```text
 //! wrapper-server --port 9446 -- ENTRYPOINT…   serves the function, as PID 1 of its pod
@@ -33,22 +33,22 @@ fn main() -> ExitCode {
         _ if words.first().is_some_and(|first| first == "install") => install::main(&words[1..]),
         _ if words == ["hold"] => hold::main(),
         _ => match Flags::parse(&words) {
-            Ok(flags::Asked::Serve(flags)) => serve::main(flags),
-            Ok(flags::Asked::Help) => {
+            Ok(flags::Action::Serve(flags)) => serve::main(flags),
+            Ok(flags::Action::Help) => {
                 print!("{}", flags::HELP);
                 ExitCode::SUCCESS
             }
-            Ok(flags::Asked::Version) => {
+            Ok(flags::Action::Version) => {
                 println!("wrapper-server {}", runner_version::LINE);
                 ExitCode::SUCCESS
             }
-            Err(error) => complain(&error.to_string(), 2),
+            Err(error) => print_error(&error.to_string(), 2),
         },
     }
 }
 
 /// Prints an error as one line and returns the exit code.
-fn complain(error: &str, code: u8) -> ExitCode {
+fn print_error(error: &str, code: u8) -> ExitCode {
     eprintln!("wrapper-server: {error}");
     ExitCode::from(code)
 }

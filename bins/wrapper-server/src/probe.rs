@@ -11,7 +11,7 @@ use tonic::{Code, transport::Endpoint};
 
 /// The exit code of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum ProbeResult {
     Serving = 0,
     BadArguments = 1,
     Unreachable = 2,
@@ -19,8 +19,9 @@ enum Verdict {
     Unhealthy = 4,
 }
 
+/// The health check that the arguments request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Question {
+struct Probe {
     address: String,
     service: String,
     connect_timeout: Duration,
@@ -30,23 +31,23 @@ struct Question {
 
 /// Checks the health, prints the result and returns the exit code.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
-    let (verdict, text) = match Question::parse(words) {
-        Ok(question) => question.ask(),
-        Err(error) => (Verdict::BadArguments, format!("error: {error}")),
+    let (result, text) = match Probe::parse(words) {
+        Ok(probe) => probe.run(),
+        Err(error) => (ProbeResult::BadArguments, format!("error: {error}")),
     };
-    if verdict == Verdict::Serving {
+    if result == ProbeResult::Serving {
         println!("{text}");
     } else {
         eprintln!("{text}");
     }
-    ExitCode::from(verdict as u8)
+    ExitCode::from(result as u8)
 }
 
-// === impl Question ===
+// === impl Probe ===
 
-impl Question {
+impl Probe {
     fn parse(words: &[OsString]) -> Result<Self, String> {
-        let mut question = Self {
+        let mut probe = Self {
             address: String::new(),
             service: String::new(),
             connect_timeout: Duration::from_secs(1),
@@ -57,23 +58,23 @@ impl Question {
         while let Some(flag) = words.next_flag() {
             let flag = flag.map_err(|word| format!("unexpected argument {word:?}"))?;
             let name = &*flag.name;
-            let boolean = || flag.boolean().map_err(|why| format!("-{name}: {why}"));
+            let boolean = || flag.boolean().map_err(|cause| format!("-{name}: {cause}"));
             let mut text = || {
                 let value = words.value(&flag);
                 value.ok_or_else(|| format!("-{name} needs a value"))
             };
             match name {
-                "addr" => question.address = text()?,
-                "service" => question.service = text()?,
-                "connect-timeout" => question.connect_timeout = duration(name, &text()?)?,
-                "rpc-timeout" => question.rpc_timeout = duration(name, &text()?)?,
-                "v" => question.verbose = boolean()?,
+                "addr" => probe.address = text()?,
+                "service" => probe.service = text()?,
+                "connect-timeout" => probe.connect_timeout = duration(name, &text()?)?,
+                "rpc-timeout" => probe.rpc_timeout = duration(name, &text()?)?,
+                "v" => probe.verbose = boolean()?,
                 // Accepted and ignored: these flags do not affect a plaintext probe.
                 "user-agent" | "rpc-header" => drop(text()?),
                 "tls" | "spiffe" | "alts" => {
                     if boolean()? {
                         return Err(format!(
-                            "-{name} is not supported: this probe asks the plaintext server of its \
+                            "-{name} is not supported: this probe checks the plaintext server of its \
                              own pod"
                         ));
                     }
@@ -81,36 +82,39 @@ impl Question {
                 _ => return Err(format!("unknown flag -{name}")),
             }
         }
-        if question.address.is_empty() {
+        if probe.address.is_empty() {
             return Err("-addr not specified".to_owned());
         }
-        Ok(question)
+        Ok(probe)
     }
 
-    fn ask(&self) -> (Verdict, String) {
+    fn run(&self) -> (ProbeResult, String) {
         match tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
         {
             Ok(runtime) => runtime.block_on(self.call()),
-            Err(error) => (Verdict::Failed, format!("error: cannot start: {error}")),
+            Err(error) => (ProbeResult::Failed, format!("error: cannot start: {error}")),
         }
     }
 
-    async fn call(&self) -> (Verdict, String) {
+    async fn call(&self) -> (ProbeResult, String) {
         let timeout = self.connect_timeout;
         let endpoint = match Endpoint::from_shared(format!("http://{}", self.address)) {
             Ok(endpoint) => endpoint.connect_timeout(timeout),
-            Err(error) => return (Verdict::BadArguments, format!("error: -addr: {error}")),
+            Err(error) => return (ProbeResult::BadArguments, format!("error: -addr: {error}")),
         };
         let channel = match tokio::time::timeout(timeout, endpoint.connect()).await {
             Ok(Ok(channel)) => channel,
             Ok(Err(error)) => {
-                let why = std::error::Error::source(&error).map(ToString::to_string);
-                let why = why.unwrap_or_else(|| error.to_string());
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                let cause = cause.unwrap_or_else(|| error.to_string());
                 return (
-                    Verdict::Unreachable,
-                    format!("error: failed to connect service {:?}: {why}", self.address),
+                    ProbeResult::Unreachable,
+                    format!(
+                        "error: failed to connect service {:?}: {cause}",
+                        self.address
+                    ),
                 );
             }
             Err(_) => {
@@ -118,7 +122,7 @@ impl Question {
                     "timeout: failed to connect service {:?} within {timeout:?}",
                     self.address
                 );
-                return (Verdict::Unreachable, text);
+                return (ProbeResult::Unreachable, text);
             }
         };
         if self.verbose {
@@ -130,18 +134,18 @@ impl Question {
         let mut health = HealthClient::new(channel);
         match tokio::time::timeout(self.rpc_timeout, health.check(request)).await {
             Err(_) => (
-                Verdict::Failed,
+                ProbeResult::Failed,
                 format!("timeout: health rpc did not complete within {:?}", self.rpc_timeout),
             ),
             Ok(Err(status)) if status.code() == Code::Unimplemented => (
-                Verdict::Failed,
+                ProbeResult::Failed,
                 "error: this server does not implement the grpc health protocol (grpc.health.v1.Health)".to_owned(),
             ),
-            Ok(Err(status)) => (Verdict::Failed, format!("error: health rpc failed: {status}")),
-            Ok(Ok(answer)) => match answer.into_inner().status() {
-                ServingStatus::Serving => (Verdict::Serving, "status: SERVING".to_owned()),
+            Ok(Err(status)) => (ProbeResult::Failed, format!("error: health rpc failed: {status}")),
+            Ok(Ok(response)) => match response.into_inner().status() {
+                ServingStatus::Serving => (ProbeResult::Serving, "status: SERVING".to_owned()),
                 other => (
-                    Verdict::Unhealthy,
+                    ProbeResult::Unhealthy,
                     format!("service unhealthy (responded with {:?})", other.as_str_name()),
                 ),
             },
@@ -164,28 +168,28 @@ fn duration(flag: &str, text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Question, String> {
+    fn parse(line: &str) -> Result<Probe, String> {
         let words: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
-        Question::parse(&words)
+        Probe::parse(&words)
     }
 
     #[test]
     fn accepts_the_flags_of_pod_templates() {
-        let question =
+        let probe =
             parse("-addr localhost:9446 --service=x -connect-timeout 250ms -rpc-timeout=2s -v")
                 .unwrap();
         assert_eq!(
-            (question.address.as_str(), question.service.as_str()),
+            (probe.address.as_str(), probe.service.as_str()),
             ("localhost:9446", "x")
         );
-        assert_eq!(question.connect_timeout, Duration::from_millis(250));
-        assert_eq!(question.rpc_timeout, Duration::from_secs(2));
-        assert!(question.verbose);
+        assert_eq!(probe.connect_timeout, Duration::from_millis(250));
+        assert_eq!(probe.rpc_timeout, Duration::from_secs(2));
+        assert!(probe.verbose);
     }
 
     #[test]
     fn rejects_invalid_arguments_with_a_reason() {
-        for (line, says) in [
+        for (line, expected) in [
             ("", "-addr not specified"),
             ("-addr x -tls", "plaintext"),
             ("-addr x -rpc-timeout 0s", "greater than zero"),
@@ -194,7 +198,7 @@ mod tests {
             ("-addr", "-addr needs a value"),
         ] {
             let error = parse(line).unwrap_err();
-            assert!(error.contains(says), "{line}: {error}");
+            assert!(error.contains(expected), "{line}: {error}");
         }
     }
 }

@@ -9,13 +9,13 @@ use runner_service::{Lifecycle, ListenAt, Server, ServerOptions};
 use runner_telemetry::{LogFormat, LogOptions, propagation};
 use tracing::{info, warn};
 
-use crate::{announce::Announcement, complain, entrypoint, flags::Flags};
+use crate::{announce::Announcement, entrypoint, flags::Flags, print_error};
 
 /// Maximum number of queued evaluations; the runner starts another pod long before.
-const MAX_WAITING: usize = 1000;
+const MAX_QUEUED: usize = 1000;
 
 /// The function of this pod.
-struct Wrapped {
+struct WrappedFunction {
     program: Arc<Program>,
     programs: ProgramEvaluator,
 }
@@ -26,7 +26,7 @@ pub(crate) fn main(flags: Flags) -> ExitCode {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     let program = match entrypoint::program(&flags.entrypoint) {
         Ok(program) => program,
-        Err(error) => return complain(&error.to_string(), error.exit_code()),
+        Err(error) => return print_error(&error.to_string(), error.exit_code()),
     };
     // A single thread: evaluations are other processes, and a pod has a small share of a core.
     let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -34,11 +34,11 @@ pub(crate) fn main(flags: Flags) -> ExitCode {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return complain(&format!("cannot start: {error}"), 1),
+        Err(error) => return print_error(&format!("cannot start: {error}"), 1),
     };
     match runtime.block_on(serve(flags, program)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error, 1),
+        Err(error) => print_error(&error, 1),
     }
 }
 
@@ -48,12 +48,12 @@ async fn serve(flags: Flags, program: Program) -> Result<(), String> {
         format: LogFormat::Auto,
     };
     let telemetry = runner_telemetry::init("wrapper-server", log).map_err(|e| e.to_string())?;
-    let served = serve_observed(flags, program).await;
+    let served = serve_with_telemetry(flags, program).await;
     telemetry.shutdown().await;
     served
 }
 
-async fn serve_observed(flags: Flags, program: Program) -> Result<(), String> {
+async fn serve_with_telemetry(flags: Flags, program: Program) -> Result<(), String> {
     if let Err(error) = runner_process::become_subreaper() {
         warn!(%error, "processes that the function leaves behind may stay");
     }
@@ -63,7 +63,7 @@ async fn serve_observed(flags: Flags, program: Program) -> Result<(), String> {
         .drain_on_signals(flags.drain_timeout, runner_process::end_all)
         .map_err(|error| format!("cannot watch for signals: {error}"))?;
 
-    let wrapped = Arc::new(Wrapped::new(&flags, program));
+    let wrapped = Arc::new(WrappedFunction::new(&flags, program));
     let options = ServerOptions::plaintext(flags.max_request_body_size, propagation::set_parent);
     let at = ListenAt::everywhere(flags.port);
     let server = Server::bind(at, wrapped, lifecycle.clone(), options)
@@ -78,13 +78,13 @@ async fn serve_observed(flags: Flags, program: Program) -> Result<(), String> {
     server.serve().await.map_err(|error| error.to_string())
 }
 
-// === impl Wrapped ===
+// === impl WrappedFunction ===
 
-impl Wrapped {
+impl WrappedFunction {
     fn new(flags: &Flags, program: Program) -> Self {
         let engine = Engine::new(&EngineOptions {
             parallel: flags.max_parallel,
-            max_waiting: MAX_WAITING,
+            max_waiting: MAX_QUEUED,
             standby: flags.standby,
             limits: Limits {
                 stdout: flags.max_request_body_size,
@@ -105,7 +105,7 @@ impl Wrapped {
     }
 }
 
-impl Evaluator for Wrapped {
+impl Evaluator for WrappedFunction {
     fn evaluate(&self, mut evaluation: Evaluation) -> EvaluationFuture<'_> {
         Box::pin(async move {
             let image = std::mem::take(&mut evaluation.image);
