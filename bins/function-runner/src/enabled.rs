@@ -15,7 +15,7 @@ impl Enabled {
     /// Returns all runtimes except those in a comma-separated list.
     ///
     /// An unknown name is probably a mistake and causes a warning.
-    pub(crate) fn by(disabled: &str) -> Self {
+    pub(crate) fn from_disabled(disabled: &str) -> Self {
         let mut enabled = Self {
             exec: true,
             pod: true,
@@ -45,21 +45,21 @@ mod tests {
     #[test]
     fn disables_the_named_runtimes() {
         assert_eq!(
-            Enabled::by(""),
+            Enabled::from_disabled(""),
             Enabled {
                 exec: true,
                 pod: true
             }
         );
         assert_eq!(
-            Enabled::by(" pod ,"),
+            Enabled::from_disabled(" pod ,"),
             Enabled {
                 exec: true,
                 pod: false
             }
         );
         assert_eq!(
-            Enabled::by("exec,pod,wasm"),
+            Enabled::from_disabled("exec,pod,wasm"),
             Enabled {
                 exec: false,
                 pod: false

@@ -245,10 +245,10 @@ pub(crate) struct RegistryFlags {
     /// Platform of function images, such as linux/arm64 [default: this machine's]
     #[arg(long, value_name = "OS/ARCH")]
     pub(crate) image_platform: Option<String>,
-    /// Registry to talk to without TLS; may be given several times
+    /// Registry to use without TLS; may be given several times
     #[arg(long, value_name = "HOST")]
     pub(crate) insecure_registry: Vec<String>,
-    /// Registry to ask in place of another; may be given several times
+    /// Mirror to try before a registry; may be given several times
     #[arg(long, value_name = "HOST=MIRROR")]
     pub(crate) registry_mirror: Vec<String>,
 }

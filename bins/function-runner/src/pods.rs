@@ -28,9 +28,9 @@ use crate::{
 };
 
 /// Smallest value of `--scan-interval` that has an effect.
-const SHORTEST_SCAN_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// UDP port used to find the own address; any port works, since nothing is sent.
-const DISCARD: u16 = 9;
+const DISCARD_PORT: u16 = 9;
 
 /// Time limit for writing the pull secret before the pod runtime starts, 2 s.
 const FIRST_PULL_SECRET_TIMEOUT: Duration = Duration::from_secs(2);
@@ -48,7 +48,7 @@ pub(crate) struct Cluster {
 ///
 /// # Errors
 /// Returns an error if there is no wrapper image but a flag of the pod runtime is given.
-pub(crate) fn usable(flags: &Flags) -> Result<bool> {
+pub(crate) fn is_usable(flags: &Flags) -> Result<bool> {
     if wrapper_image().is_some() {
         return Ok(true);
     }
@@ -96,9 +96,9 @@ impl Cluster {
                 flags.pod.pod_ttl
             );
         }
-        if flags.pod.scan_interval < SHORTEST_SCAN_INTERVAL {
+        if flags.pod.scan_interval < MIN_SCAN_INTERVAL {
             warn!(
-                "--scan-interval={:?} is too short: {SHORTEST_SCAN_INTERVAL:?} is used",
+                "--scan-interval={:?} is too short: {MIN_SCAN_INTERVAL:?} is used",
                 flags.pod.scan_interval
             );
         }
@@ -145,7 +145,10 @@ impl Cluster {
         info!(
             namespace = flags.pod.pod_namespace,
             wrapper = options.render.wrapper_image,
-            announce = options.announcing.as_ref().map(|it| it.address.as_str()),
+            announce = options
+                .announcing
+                .as_ref()
+                .map(|announcing| announcing.address.as_str()),
             "pod runtime"
         );
         let pods = Pod::start(options, configuration.clone(), registry);
@@ -240,8 +243,8 @@ async fn announcing(flags: &PodFlags) -> Option<Announcing> {
     let address = flags.announce_address.or_else(own_address)?;
     let listener = ListenAt::everywhere(flags.announce_port).bind().await;
     let listener = listener.context("cannot listen for announcements");
-    let held = listener.and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
-    match held {
+    let bound = listener.and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
+    match bound {
         Ok((port, listener)) => Some(Announcing {
             listener,
             address: SocketAddr::new(address, port).to_string(),
@@ -266,7 +269,7 @@ fn own_address() -> Option<IpAddr> {
     };
     // Connecting a UDP socket sends nothing; the kernel only selects the route.
     let socket = UdpSocket::bind((any, 0)).ok()?;
-    socket.connect((api_server, DISCARD)).ok()?;
+    socket.connect((api_server, DISCARD_PORT)).ok()?;
     let own = socket.local_addr().ok()?.ip();
     (!own.is_loopback() && !own.is_unspecified()).then_some(own)
 }

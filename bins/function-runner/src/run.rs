@@ -29,7 +29,7 @@ use crate::{
 /// Time between the start of draining and the drain of the pod runtime, 1 s.
 ///
 /// In this time all clients receive the GOAWAY and send their next calls to another replica.
-const GOODBYE: Duration = Duration::from_secs(1);
+const GOAWAY_DELAY: Duration = Duration::from_secs(1);
 
 /// Serves until a signal stops the process.
 pub(crate) fn run(flags: Flags) -> Result<()> {
@@ -57,12 +57,12 @@ async fn serve(flags: Flags) -> Result<()> {
         format: flags.server.log_format,
     };
     let telemetry = runner_telemetry::init("function-runner", log)?;
-    let served = serve_observed(flags).await;
+    let served = serve_with_telemetry(flags).await;
     telemetry.shutdown().await;
     served
 }
 
-async fn serve_observed(flags: Flags) -> Result<()> {
+async fn serve_with_telemetry(flags: Flags) -> Result<()> {
     let started = Instant::now();
     if let Err(error) = runner_process::become_subreaper() {
         warn!(%error, "processes that functions leave behind may stay");
@@ -73,8 +73,8 @@ async fn serve_observed(flags: Flags) -> Result<()> {
         .drain_on_signals(flags.server.drain_timeout, runner_process::end_all)
         .context("cannot watch for signals")?;
 
-    let mut enabled = Enabled::by(&flags.server.disable_runtimes);
-    enabled.pod = enabled.pod && pods::usable(&flags)?;
+    let mut enabled = Enabled::from_disabled(&flags.server.disable_runtimes);
+    enabled.pod = enabled.pod && pods::is_usable(&flags)?;
     let configuration = Configuration::load(files(&flags, enabled))?;
     let _reload = configuration.spawn_reload()?;
     let mut cluster = if enabled.pod {
@@ -96,7 +96,9 @@ async fn serve_observed(flags: Flags) -> Result<()> {
     };
     let runtimes = runtimes(engine, &flags, &configuration, cluster.as_ref())?;
     let chain = Chain::new(runtimes, &flags.server.default_image_prefix);
-    let stuck = cluster.as_ref().map(|cluster| stuck(cluster.pods.clone()));
+    let stuck = cluster
+        .as_ref()
+        .map(|cluster| driver_check(cluster.pods.clone()));
     let (chain, status) = (Arc::new(chain), Arc::new(status));
     let server = bind(&flags.server, chain, status, stuck, &lifecycle).await?;
     if let Some(cluster) = &cluster {
@@ -209,11 +211,11 @@ async fn become_ready(
 }
 
 /// Returns a check of the driver, the task that the pod runtime depends on.
-fn stuck(pods: Pod) -> StuckCheck {
+fn driver_check(pods: Pod) -> StuckCheck {
     Arc::new(move || {
-        let silent = pods.stuck_for()?;
+        let duration = pods.stuck_for()?;
         Some(format!(
-            "the task that looks after function pods has not run for {silent:.0?}"
+            "the task that looks after function pods has not run for {duration:.0?}"
         ))
     })
 }
@@ -226,9 +228,9 @@ fn drain_with(lifecycle: &Lifecycle, pods: Pod, grace: Duration) {
     let lifecycle = lifecycle.clone();
     tokio::spawn(async move {
         lifecycle.draining().await;
-        let goodbye = GOODBYE.min(grace);
-        tokio::time::sleep(goodbye).await;
-        pods.drain(grace.saturating_sub(goodbye));
+        let delay = GOAWAY_DELAY.min(grace);
+        tokio::time::sleep(delay).await;
+        pods.drain(grace.saturating_sub(delay));
     });
 }
 

@@ -13,7 +13,7 @@ use crate::flags::ServerFlags;
 ///
 /// The files are small, and reading them detects every way of replacing them, in particular the
 /// symbolic links that the kubelet swaps.
-const READ_EVERY: Duration = Duration::from_secs(2);
+const READ_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Returns the TLS settings of the server, or `None` if no certificate is configured.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn from_files(flags: &ServerFlags) -> Result<Option<Tls>> {
 async fn follow(flags: ServerFlags, files: TlsFiles, tls: Tls) {
     let mut last: Result<TlsFiles, String> = Ok(files);
     loop {
-        tokio::time::sleep(READ_EVERY).await;
+        tokio::time::sleep(READ_INTERVAL).await;
         let read = match read_all(&flags) {
             Ok(Some(files)) => Ok(files),
             Ok(None) => return,

@@ -85,7 +85,7 @@ fn accepts_the_flags_of_existing_deployments() {
 
 #[test]
 fn names_invalid_flags() {
-    for (line, names) in [
+    for (line, flag) in [
         ("--no-such-flag", "--no-such-flag"),
         ("-prot=1", "--prot"),
         ("--port=http", "--port"),
@@ -100,7 +100,7 @@ fn names_invalid_flags() {
         ("stray", "stray"),
     ] {
         let error = parse(line).unwrap_err();
-        assert!(error.contains(names), "{line}: {error}");
+        assert!(error.contains(flag), "{line}: {error}");
     }
 }
 
@@ -115,11 +115,11 @@ fn documents_every_flag_with_its_default() {
             continue;
         };
         let cell = format!("`--{name}`");
-        let names_it = |line: &&str| {
+        let is_its_row = |line: &&str| {
             let flags = line.split('|').nth(1).unwrap_or_default();
             flags.trim_start().starts_with("`--") && flags.contains(&cell)
         };
-        let row = page.lines().find(names_it);
+        let row = page.lines().find(is_its_row);
         let row = row.unwrap_or_else(|| panic!("docs/configuration.md has no row for --{name}"));
         for default in flag
             .get_default_values()
@@ -151,9 +151,9 @@ fn computes_retries_from_both_flags() {
 
 #[test]
 fn records_a_pod_flag_given_on_the_command_line() {
-    let noted = |line: &str| parse(line).unwrap().pod_flag;
-    assert_eq!(noted("--port=1 --functions=/f --log-level=3"), None);
-    assert_eq!(noted("-pod-ttl=10m").as_deref(), Some("pod-ttl"));
-    let registry = noted("--port=1 --enable-private-registries");
+    let pod_flag = |line: &str| parse(line).unwrap().pod_flag;
+    assert_eq!(pod_flag("--port=1 --functions=/f --log-level=3"), None);
+    assert_eq!(pod_flag("-pod-ttl=10m").as_deref(), Some("pod-ttl"));
+    let registry = pod_flag("--port=1 --enable-private-registries");
     assert_eq!(registry.as_deref(), Some("enable-private-registries"));
 }

@@ -12,7 +12,7 @@ use tokio::{sync::watch, time::timeout};
 use super::{count, duration};
 
 /// Time limit for the driver's answer, 1 s. It usually takes microseconds; a timeout is reported.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SURVEY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The pod runtime with the settings that its report contains.
 pub(crate) struct PodStatus {
@@ -50,12 +50,12 @@ impl PodStatus {
             );
             return report;
         }
-        match timeout(PATIENCE, self.pods.survey()).await {
+        match timeout(SURVEY_TIMEOUT, self.pods.survey()).await {
             Ok(Some(survey)) => fill(&mut report, &survey, degraded),
             Ok(None) => {}
             Err(_) => {
                 degraded.insert(format!(
-                    "the pod runtime did not answer within {PATIENCE:?}"
+                    "the pod runtime did not answer within {SURVEY_TIMEOUT:?}"
                 ));
             }
         }
