@@ -16,8 +16,8 @@ use panels::{Panel, Row};
 const FILE: &str = "deploy/observability/dashboard.json";
 /// Number of columns in Grafana's grid.
 const COLUMNS: usize = 24;
-const PANELS_A_ROW: usize = 3;
-const HEIGHT: usize = 8;
+const PANELS_PER_ROW: usize = 3;
+const PANEL_HEIGHT: usize = 8;
 
 /// Write the Grafana dashboard to deploy/observability
 #[derive(Args, Debug)]
@@ -47,21 +47,21 @@ impl Dashboard {
 }
 
 fn dashboard() -> Value {
-    let mut drawn = Vec::new();
+    let mut objects = Vec::new();
     let mut y = 0;
     for Row { title, panels } in panels::ROWS {
-        drawn.push(json!({
-            "id": drawn.len() + 1, "type": "row", "title": title, "collapsed": false, "panels": [],
+        objects.push(json!({
+            "id": objects.len() + 1, "type": "row", "title": title, "collapsed": false, "panels": [],
             "gridPos": {"x": 0, "y": y, "w": COLUMNS, "h": 1},
         }));
         y += 1;
-        for line in panels.chunks(PANELS_A_ROW) {
+        for line in panels.chunks(PANELS_PER_ROW) {
             let width = COLUMNS / line.len();
-            for (place, panel) in line.iter().enumerate() {
-                let at = json!({"x": place * width, "y": y, "w": width, "h": HEIGHT});
-                drawn.push(draw(panel, drawn.len() + 1, &at));
+            for (column, panel) in line.iter().enumerate() {
+                let position = json!({"x": column * width, "y": y, "w": width, "h": PANEL_HEIGHT});
+                objects.push(panel_object(panel, objects.len() + 1, &position));
             }
-            y += HEIGHT;
+            y += PANEL_HEIGHT;
         }
     }
     json!({
@@ -75,11 +75,11 @@ fn dashboard() -> Value {
         "templating": {"list": [
             {"name": "source", "label": "Data source", "type": "datasource", "query": "prometheus"},
         ]},
-        "panels": drawn,
+        "panels": objects,
     })
 }
 
-fn draw(panel: &Panel, id: usize, at: &Value) -> Value {
+fn panel_object(panel: &Panel, id: usize, position: &Value) -> Value {
     let source = json!({"type": "prometheus", "uid": "${source}"});
     let targets: Vec<Value> = panel
         .lines
@@ -92,8 +92,8 @@ fn draw(panel: &Panel, id: usize, at: &Value) -> Value {
         })
         .collect();
     json!({
-        "id": id, "type": "timeseries", "title": panel.title, "description": panel.tells,
-        "datasource": source, "gridPos": at, "targets": targets,
+        "id": id, "type": "timeseries", "title": panel.title, "description": panel.description,
+        "datasource": source, "gridPos": position, "targets": targets,
         "fieldConfig": {
             "defaults": {"unit": panel.unit, "min": 0, "custom": {"fillOpacity": 10}},
             "overrides": [],

@@ -16,7 +16,7 @@ use clap::{Args, Subcommand};
 use runner_core::ImageReference;
 use runner_image::Index;
 
-use binary::{Architecture, DEVELOPMENT, Program, Source};
+use binary::{Architecture, DEV_PROFILE, Program, Source};
 use origin::Origin;
 
 /// Cargo profile of the runner, which favours latency over size.
@@ -28,11 +28,11 @@ const RUNNER_PROFILE: &str = "release";
 const WRAPPER: Source<'_> = Source {
     name: "wrapper-server",
     profile: "tiny",
-    c: false,
-    built: None,
+    has_c_code: false,
+    prebuilt: None,
 };
 
-/// The images there are.
+/// An image of the project.
 #[derive(Subcommand)]
 pub(crate) enum Image {
     /// The runner itself, with the probe and directories that deployments name.
@@ -43,7 +43,7 @@ pub(crate) enum Image {
     All,
 }
 
-/// What is to be known of the runner's image.
+/// The settings of the runner's image.
 #[derive(Args)]
 pub(crate) struct RunnerArguments {
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) struct RunnerArguments {
     profile: String,
 }
 
-/// Where programs come from and the image goes.
+/// The source of the programs and the destination of the image.
 #[derive(Args)]
 pub(crate) struct Destination {
     /// Write an OCI layout into this directory [default: target/images/NAME].
@@ -68,15 +68,15 @@ pub(crate) struct Destination {
     /// Pack programs built before, from DIR/ARCHITECTURE/PROGRAM, instead of building them.
     #[arg(long, value_name = "DIR")]
     binaries: Option<PathBuf>,
-    /// Machines to make it for.
+    /// Architectures to build for.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "amd64,arm64")]
     architectures: Vec<Architecture>,
 }
 
-/// Which wrapper to build.
+/// The architecture of the wrapper to build.
 #[derive(Args)]
 pub(crate) struct WrapperProgram {
-    /// Machine to build it for [default: this one].
+    /// Architecture to build for [default: that of this machine].
     #[arg(long, value_enum)]
     architecture: Option<Architecture>,
 }
@@ -87,7 +87,7 @@ impl WrapperProgram {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let architecture = match self.architecture {
             Some(architecture) => architecture,
-            None => Architecture::of_this_machine()?,
+            None => Architecture::of_host()?,
         };
         println!("{}", WRAPPER.build(architecture)?.display());
         Ok(())
@@ -98,7 +98,7 @@ impl WrapperProgram {
 
 impl Image {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let origin = Origin::of_checkout()?;
+        let origin = Origin::from_checkout()?;
         match self {
             Self::Runner(arguments) => arguments.run(&origin),
             Self::Wrapper(destination) => destination.pack_wrapper(&origin),
@@ -123,8 +123,10 @@ impl Default for RunnerArguments {
 
 impl RunnerArguments {
     fn run(&self, origin: &Origin) -> anyhow::Result<()> {
-        let programs = self.destination.each(|machine| self.programs(machine))?;
-        let limited = self.profile != DEVELOPMENT;
+        let programs = self
+            .destination
+            .for_each_architecture(|architecture| self.programs(architecture))?;
+        let limited = self.profile != DEV_PROFILE;
         let index = runner::index(&programs, origin, limited)?;
         let parts = ["function-runner", "wrapper-server"];
         self.destination
@@ -135,8 +137,8 @@ impl RunnerArguments {
         let runner = Source {
             name: "function-runner",
             profile: &self.profile,
-            c: true,
-            built: self.destination.binaries.as_deref(),
+            has_c_code: true,
+            prebuilt: self.destination.binaries.as_deref(),
         };
         Ok(runner::Programs {
             runner: runner.program(architecture)?,
@@ -161,7 +163,7 @@ impl Default for Destination {
 
 impl Destination {
     fn pack_wrapper(&self, origin: &Origin) -> anyhow::Result<()> {
-        let programs = self.each(|machine| self.wrapper(machine))?;
+        let programs = self.for_each_architecture(|architecture| self.wrapper(architecture))?;
         let index = wrapper::index(&programs, origin)?;
         self.publish(wrapper::TITLE, &["wrapper-server"], &index, origin)
     }
@@ -178,13 +180,16 @@ impl Destination {
         publish::publish(name, index, &sbom, self)
     }
 
-    fn each<T>(&self, of: impl Fn(Architecture) -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
-        self.architectures.iter().copied().map(of).collect()
+    fn for_each_architecture<T>(
+        &self,
+        build: impl Fn(Architecture) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Vec<T>> {
+        self.architectures.iter().copied().map(build).collect()
     }
 
     fn wrapper(&self, architecture: Architecture) -> anyhow::Result<Program> {
         let wrapper = Source {
-            built: self.binaries.as_deref(),
+            prebuilt: self.binaries.as_deref(),
             ..WRAPPER
         };
         wrapper.program(architecture)

@@ -10,16 +10,16 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The project's own chores.
+/// Development tasks of the project
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 struct Arguments {
     #[command(subcommand)]
-    chore: Chore,
+    task: Task,
 }
 
 #[derive(Subcommand)]
-enum Chore {
+enum Task {
     Completions(command_line::Completions),
     /// Write the custom resource definitions to deploy/crds.
     Crds(crds::Crds),
@@ -31,19 +31,19 @@ enum Chore {
     /// Check that every library crate depends only on crates of lower floors.
     Layers(layers::Layers),
     Man(command_line::Man),
-    /// Build the wrapper as its image holds it, and print where it lies.
+    /// Build the wrapper as in its image, and print its path.
     Wrapper(image::WrapperProgram),
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().chore {
-        Chore::Completions(completions) => completions.run(),
-        Chore::Crds(crds) => crds.run(),
-        Chore::Dashboard(dashboard) => dashboard.run(),
-        Chore::Image(image) => image.run(),
-        Chore::Layers(layers) => layers.run(),
-        Chore::Man(man) => man.run(),
-        Chore::Wrapper(wrapper) => wrapper.run(),
+    let result = match Arguments::parse().task {
+        Task::Completions(completions) => completions.run(),
+        Task::Crds(crds) => crds.run(),
+        Task::Dashboard(dashboard) => dashboard.run(),
+        Task::Image(image) => image.run(),
+        Task::Layers(layers) => layers.run(),
+        Task::Man(man) => man.run(),
+        Task::Wrapper(wrapper) => wrapper.run(),
     };
     let remedy = "check that the checkout is complete (git status) and its disk is not full (df)";
     runner_devtools::exit_code(result, remedy)

@@ -9,8 +9,8 @@ pub(super) struct Row {
 /// One graph.
 pub(super) struct Panel {
     pub(super) title: &'static str,
-    /// Description of the panel: how to interpret the graph.
-    pub(super) tells: &'static str,
+    /// Description of the panel, which explains the graph.
+    pub(super) description: &'static str,
     pub(super) unit: &'static str,
     /// PromQL expressions, each with its legend.
     pub(super) lines: &'static [(&'static str, &'static str)],
@@ -26,7 +26,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Evaluations by outcome",
-                tells: "Everything but ok is the reason that callers see; docs/troubleshooting.md explains each.",
+                description: "Everything but ok is the reason that callers see; docs/troubleshooting.md explains each.",
                 unit: RATE,
                 lines: &[(
                     "sum by (outcome) (rate(function_runner_evaluations_total[$__rate_interval]))",
@@ -35,7 +35,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Latency",
-                tells: "From arrival to answer.",
+                description: "From arrival to answer.",
                 unit: SECONDS,
                 lines: &[
                     (
@@ -50,7 +50,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Busiest functions",
-                tells: "Evaluations of the ten most called.",
+                description: "Evaluations of the ten most called.",
                 unit: RATE,
                 lines: &[(
                     "topk(10, sum by (function) (rate(function_runner_evaluations_total[$__rate_interval])))",
@@ -59,7 +59,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Resource lists",
-                tells: "Bytes received and returned.",
+                description: "Bytes received and returned.",
                 unit: "Bps",
                 lines: &[(
                     "sum by (direction) (rate(function_runner_bytes_total[$__rate_interval]))",
@@ -73,7 +73,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Running and queued",
-                tells: "A queue that does not empty: too few cores.",
+                description: "A queue that does not empty: too few cores.",
                 unit: COUNT,
                 lines: &[
                     ("sum(function_runner_running)", "running"),
@@ -82,7 +82,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Wait for a place",
-                tells: "Time spent waiting for a free core.",
+                description: "Time spent waiting for a free core.",
                 unit: SECONDS,
                 lines: &[(
                     "histogram_quantile(0.99, sum by (le) (rate(function_runner_queue_wait_seconds_bucket[$__rate_interval])))",
@@ -91,7 +91,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Standby",
-                tells: "Evaluations that found a process waiting for them, those that had to start one, and functions that lost standby because they acted before their input arrived.",
+                description: "Evaluations that found a process waiting for them, those that had to start one, and functions that lost standby because they acted before their input arrived.",
                 unit: RATE,
                 lines: &[
                     (
@@ -115,19 +115,19 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Pods by state",
-                tells: "As each replica knows them; replicas share pods, so the highest count is shown.",
+                description: "As each replica knows them; replicas share pods, so the highest count is shown.",
                 unit: COUNT,
                 lines: &[("max by (state) (function_runner_pods)", "{{state}}")],
             },
             Panel {
                 title: "Waiting for a pod",
-                tells: "Evaluations that no pod has taken yet.",
+                description: "Evaluations that no pod has taken yet.",
                 unit: COUNT,
                 lines: &[("sum(function_runner_pods_waiting)", "waiting")],
             },
             Panel {
                 title: "Cold start by phase",
-                tells: "The 90th percentile from asking for a pod to each step of its start.",
+                description: "The 90th percentile from asking for a pod to each step of its start.",
                 unit: SECONDS,
                 lines: &[(
                     "histogram_quantile(0.9, sum by (le, phase) (rate(function_runner_pod_start_duration_seconds_bucket[$__rate_interval])))",
@@ -136,7 +136,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Created and removed",
-                tells: "Removed for being idle is housekeeping; failed and too_slow are not.",
+                description: "Removed for being idle is housekeeping; failed and too_slow are not.",
                 unit: RATE,
                 lines: &[
                     (
@@ -151,7 +151,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Trouble",
-                tells: "Pods that were not taken by the API server, and calls whose pod did not answer.",
+                description: "Pods that were not taken by the API server, and calls whose pod did not answer.",
                 unit: RATE,
                 lines: &[
                     (
@@ -166,7 +166,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Calls home",
-                tells: "None at all while pods are created: a policy or mesh keeps them from the announce port, and cold starts take a second longer.",
+                description: "None at all while pods are created: a policy or mesh keeps them from the announce port, and cold starts take a second longer.",
                 unit: RATE,
                 lines: &[(
                     "sum by (outcome) (rate(function_runner_pods_announcements_total[$__rate_interval]))",
@@ -175,7 +175,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Wrapper injection",
-                tells: "Replicas by the way in which the wrapper gets into their new pods, and the reason. image is the fastest, init the slowest.",
+                description: "Replicas by the way in which the wrapper gets into their new pods, and the reason. image is the fastest, init the slowest.",
                 unit: COUNT,
                 lines: &[(
                     "sum by (injection, reason) (function_runner_wrapper_injection)",
@@ -189,7 +189,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Lookups",
-                tells: "hit and stale cost nobody any time.",
+                description: "hit and stale cost nobody any time.",
                 unit: RATE,
                 lines: &[(
                     "sum by (result) (rate(function_runner_registry_lookups_total[$__rate_interval]))",
@@ -198,7 +198,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Requests",
-                tells: "What registries answered, and what was tried again.",
+                description: "What registries answered, and what was tried again.",
                 unit: RATE,
                 lines: &[
                     (
@@ -213,7 +213,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Request latency",
-                tells: "Until the whole answer was there.",
+                description: "Until the whole answer was there.",
                 unit: SECONDS,
                 lines: &[(
                     "histogram_quantile(0.9, sum by (le, registry) (rate(function_runner_registry_request_duration_seconds_bucket[$__rate_interval])))",
@@ -222,7 +222,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Errors",
-                tells: "Lookups that failed, and times the custom authority could not be used.",
+                description: "Lookups that failed, and times the custom authority could not be used.",
                 unit: RATE,
                 lines: &[
                     (
@@ -237,7 +237,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Tags that moved",
-                tells: "A tag that points at another image than before: pods of the old one are replaced.",
+                description: "A tag that points at another image than before: pods of the old one are replaced.",
                 unit: COUNT,
                 lines: &[(
                     "sum(increase(function_runner_registry_tags_moved_total[$__rate_interval]))",
@@ -251,7 +251,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Reloads",
-                tells: "rejected: the last good configuration stays in use.",
+                description: "rejected: the last good configuration stays in use.",
                 unit: COUNT,
                 lines: &[(
                     "sum by (source, outcome) (increase(function_runner_config_reloads_total[$__rate_interval]))",
@@ -260,7 +260,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Problems",
-                tells: "What is wrong now; krm functions lists them.",
+                description: "What is wrong now; krm functions lists them.",
                 unit: COUNT,
                 lines: &[(
                     "max by (source, severity) (function_runner_config_problems)",

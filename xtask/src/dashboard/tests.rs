@@ -10,7 +10,7 @@ use std::{
 use super::*;
 
 /// The metric that Prometheus adds to every scrape; not one of the runner's.
-const FOREIGN: &str = "up";
+const SCRAPE_METRIC: &str = "up";
 
 /// Returns the second column of the table in docs/metrics.md.
 fn documented() -> BTreeSet<String> {
@@ -25,7 +25,7 @@ fn documented() -> BTreeSet<String> {
     .collect()
 }
 
-fn drawn() -> Vec<String> {
+fn panel_expressions() -> Vec<String> {
     let panels = panels::ROWS.iter().flat_map(|row| row.panels);
     let lines = panels.flat_map(|panel| panel.lines);
     lines
@@ -64,7 +64,10 @@ fn metrics(expression: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_dashboard_shows_exactly_the_documented_metrics() {
-    let shown: BTreeSet<_> = drawn().iter().flat_map(|line| metrics(line)).collect();
+    let shown: BTreeSet<_> = panel_expressions()
+        .iter()
+        .flat_map(|line| metrics(line))
+        .collect();
     assert_eq!(shown, documented());
 }
 
@@ -75,7 +78,7 @@ fn alerts_use_only_documented_metrics() {
         let named = metrics(&expression);
         assert!(named.is_subset(&known), "{named:?}");
         assert!(
-            !named.is_empty() || expression.contains(FOREIGN),
+            !named.is_empty() || expression.contains(SCRAPE_METRIC),
             "{expression}"
         );
     }
@@ -94,7 +97,7 @@ fn every_alert_has_a_summary_a_description_and_a_severity() {
 
 #[test]
 fn prometheus_parses_every_expression() {
-    let expressions: Vec<_> = drawn()
+    let expressions: Vec<_> = panel_expressions()
         .iter()
         .map(|line| line.replace("$__rate_interval", "5m"))
         .chain(alert_expressions())
@@ -104,8 +107,8 @@ fn prometheus_parses_every_expression() {
         .args(["--path", "promql"])
         .output()
         .unwrap();
-    let says = String::from_utf8_lossy(&found.stderr);
-    assert!(found.status.success(), "{says}");
+    let text = String::from_utf8_lossy(&found.stderr);
+    assert!(found.status.success(), "{text}");
     let program = String::from_utf8(found.stdout).unwrap();
     let mut parser = Command::new(program.trim())
         .stdin(Stdio::piped())
@@ -115,7 +118,7 @@ fn prometheus_parses_every_expression() {
     let input = serde_json::to_vec(&expressions).unwrap();
     parser.stdin.take().unwrap().write_all(&input).unwrap();
     let output = parser.wait_with_output().unwrap();
-    let says = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{says}");
-    assert_eq!(says.trim(), format!("{} expressions", expressions.len()));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.trim(), format!("{} expressions", expressions.len()));
 }

@@ -33,9 +33,9 @@ pub(crate) struct Source<'a> {
     pub(crate) name: &'a str,
     pub(crate) profile: &'a str,
     /// Whether the program contains C code.
-    pub(crate) c: bool,
+    pub(crate) has_c_code: bool,
     /// Directory with programs that were built before; `None` builds the program.
-    pub(crate) built: Option<&'a Path>,
+    pub(crate) prebuilt: Option<&'a Path>,
 }
 
 // === impl Architecture ===
@@ -55,7 +55,7 @@ impl Architecture {
         }
     }
 
-    pub(crate) fn of_this_machine() -> anyhow::Result<Self> {
+    pub(crate) fn of_host() -> anyhow::Result<Self> {
         match env::consts::ARCH {
             "x86_64" => Ok(Self::Amd64),
             "aarch64" => Ok(Self::Arm64),
@@ -77,9 +77,9 @@ impl Architecture {
 // === impl Source ===
 
 impl Source<'_> {
-    /// Builds the program for a platform, or reads it from the directory `built`.
+    /// Builds the program for a platform, or reads it from the directory `prebuilt`.
     pub(crate) fn program(&self, architecture: Architecture) -> anyhow::Result<Program> {
-        let path = match self.built {
+        let path = match self.prebuilt {
             Some(directory) => directory.join(architecture.name()).join(self.name),
             None => self.build(architecture)?,
         };
@@ -99,7 +99,7 @@ impl Source<'_> {
 
     /// Builds the program and returns its path.
     pub(crate) fn build(&self, architecture: Architecture) -> anyhow::Result<PathBuf> {
-        setup(if self.c { "images" } else { "targets" })?;
+        setup(if self.has_c_code { "images" } else { "targets" })?;
         let triple = architecture.triple();
         let Self { name, profile, .. } = self;
         // A separate target directory, because the flags differ and an ordinary build would discard
@@ -114,16 +114,19 @@ impl Source<'_> {
             // `--config` adds to the flags of .cargo/config.toml; environment variables would
             // replace them.
             .arg("--config")
-            .arg(format!("target.{triple}.rustflags=[{}]", remapped()?))
+            .arg(format!(
+                "target.{triple}.rustflags=[{}]",
+                path_remap_flags()?
+            ))
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .env_remove("RUSTFLAGS");
-        if *profile == DEVELOPMENT {
+        if *profile == DEV_PROFILE {
             // As in a release: no unwind tables and no symbols, which every node would have to
             // pull.
             cargo.args(["--config", r#"profile.dev.panic="abort""#]);
             cargo.args(["--config", r#"profile.dev.strip="symbols""#]);
         }
-        if self.c {
+        if self.has_c_code {
             cargo.envs(compiler::variables(triple)?);
         }
         let status = cargo.status().context("cannot run cargo")?;
@@ -134,7 +137,7 @@ impl Source<'_> {
             ));
         }
         let profile = match *profile {
-            DEVELOPMENT => "debug",
+            DEV_PROFILE => "debug",
             other => other,
         };
         Ok(directory.join(triple).join(profile).join(name))
@@ -142,20 +145,20 @@ impl Source<'_> {
 }
 
 /// The profile of ordinary builds; its output directory is `debug`.
-pub(crate) const DEVELOPMENT: &str = "dev";
+pub(crate) const DEV_PROFILE: &str = "dev";
 
 /// Returns the rustc flags that replace local paths in panic messages.
 ///
 /// Without them the bytes of a program would depend on the paths of the checkout and of cargo's
 /// registry.
-fn remapped() -> anyhow::Result<String> {
+fn path_remap_flags() -> anyhow::Result<String> {
     let cargo_home = match env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
         None => PathBuf::from(env::var_os("HOME").context("HOME is not set")?).join(".cargo"),
     };
     let remap = |from: &Path, to: &str| {
         let from = from.to_str().context("a path is not UTF-8")?;
-        ensure!(!from.contains('\''), "a path holds a quote: {from}");
+        ensure!(!from.contains('\''), "a path contains a quote: {from}");
         Ok(format!("'--remap-path-prefix={from}={to}'"))
     };
     Ok([remap(root(), "/src")?, remap(&cargo_home, "/cargo")?].join(", "))

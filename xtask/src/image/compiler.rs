@@ -26,11 +26,11 @@ pub(crate) fn variables(triple: &str) -> anyhow::Result<impl Iterator<Item = (St
         &directory.join("ar"),
         &format!("#!/bin/sh\nexec '{zig}' ar \"$@\"\n"),
     )?;
-    let of_target = triple.replace('-', "_");
-    let named = [("CC", compiler), ("AR", archiver)];
-    Ok(named
+    let target = triple.replace('-', "_");
+    let tools = [("CC", compiler), ("AR", archiver)];
+    Ok(tools
         .into_iter()
-        .map(move |(name, path)| (format!("{name}_{of_target}"), path.into_os_string())))
+        .map(move |(name, path)| (format!("{name}_{target}"), path.into_os_string())))
 }
 
 /// Returns a script that calls zig as the C compiler.
@@ -60,7 +60,7 @@ fn zig() -> anyhow::Result<String> {
         .context("cannot run scripts/tools")?;
     require_success("scripts/tools", output.status)?;
     let path = String::from_utf8(output.stdout)?.trim().to_owned();
-    ensure!(!path.contains('\''), "a path holds a quote: {path}");
+    ensure!(!path.contains('\''), "a path contains a quote: {path}");
     Ok(path)
 }
 
@@ -69,10 +69,10 @@ fn zig() -> anyhow::Result<String> {
 /// A newer modification time of the compiler would make cargo build everything again.
 fn script(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
     if fs::read(path).ok().as_deref() != Some(text.as_bytes()) {
-        let fresh = path.with_extension("new");
-        fs::write(&fresh, text)
-            .and_then(|()| fs::set_permissions(&fresh, PermissionsExt::from_mode(0o755)))
-            .and_then(|()| fs::rename(&fresh, path))
+        let new_file = path.with_extension("new");
+        fs::write(&new_file, text)
+            .and_then(|()| fs::set_permissions(&new_file, PermissionsExt::from_mode(0o755)))
+            .and_then(|()| fs::rename(&new_file, path))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(path.to_owned())

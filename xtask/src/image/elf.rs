@@ -45,7 +45,7 @@ fn field<const N: usize>(program: &[u8], at: usize) -> anyhow::Result<[u8; N]> {
         .get(at..)
         .and_then(|rest| rest.first_chunk())
         .copied()
-        .context("its header is cut off")
+        .context("its header is incomplete")
 }
 
 #[cfg(test)]
@@ -67,17 +67,17 @@ mod tests {
 
     #[test]
     fn accepts_only_static_programs_of_the_machine() {
-        let says = |bytes: &[u8]| check(bytes, Machine::Aarch64).unwrap_err().to_string();
+        let error = |bytes: &[u8]| check(bytes, Machine::Aarch64).unwrap_err().to_string();
         check(&program(Machine::Aarch64, 1), Machine::Aarch64).unwrap();
         assert_eq!(
-            says(&program(Machine::X86_64, 1)),
+            error(&program(Machine::X86_64, 1)),
             "it is for machine 62, not for Aarch64"
         );
-        assert!(says(&program(Machine::Aarch64, INTERPRETER)).starts_with("it is not static"));
-        assert_eq!(says(b"#!/bin/sh"), "it is not a 64-bit ELF program");
+        assert!(error(&program(Machine::Aarch64, INTERPRETER)).starts_with("it is not static"));
+        assert_eq!(error(b"#!/bin/sh"), "it is not a 64-bit ELF program");
         assert_eq!(
-            says(&program(Machine::Aarch64, 1)[..66]),
-            "its header is cut off"
+            error(&program(Machine::Aarch64, 1)[..66]),
+            "its header is incomplete"
         );
     }
 

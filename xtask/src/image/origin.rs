@@ -20,7 +20,7 @@ impl Origin {
     ///
     /// The time is that of the commit, or `SOURCE_DATE_EPOCH` if set. The time of the build would
     /// make every image different.
-    pub(crate) fn of_checkout() -> anyhow::Result<Self> {
+    pub(crate) fn from_checkout() -> anyhow::Result<Self> {
         let seconds = match env::var("SOURCE_DATE_EPOCH") {
             Ok(seconds) => seconds,
             Err(_) => git(&["log", "-1", "--format=%ct"])?,
@@ -37,7 +37,7 @@ impl Origin {
     }
 
     #[cfg(test)]
-    pub(crate) fn of_nothing() -> Self {
+    pub(crate) fn for_tests() -> Self {
         Self {
             version: "0.0.0".to_owned(),
             revision: "none".to_owned(),
@@ -80,9 +80,9 @@ fn git(arguments: &[&str]) -> anyhow::Result<String> {
         .context("cannot run git")
         .remedy("on Debian: apt-get install git")?;
     if !output.status.success() {
-        let complaint = String::from_utf8_lossy(&output.stderr);
+        let message = String::from_utf8_lossy(&output.stderr);
         return Err(failure(
-            format!("git {}: {}", arguments.join(" "), complaint.trim()),
+            format!("git {}: {}", arguments.join(" "), message.trim()),
             "build images in a git checkout with at least one commit",
         ));
     }

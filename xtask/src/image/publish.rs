@@ -31,8 +31,9 @@ pub(crate) fn publish(
     };
     index.write_layout(&directory, tag)?;
     let sbom = format!("{sbom:#}\n");
-    let beside = directory.with_added_extension("cdx.json");
-    fs::write(&beside, &sbom).with_context(|| format!("cannot write {}", beside.display()))?;
+    let sbom_file = directory.with_added_extension("cdx.json");
+    fs::write(&sbom_file, &sbom)
+        .with_context(|| format!("cannot write {}", sbom_file.display()))?;
     for image in index.images() {
         println!(
             "{:>9} bytes  {}",

@@ -34,7 +34,7 @@ pub(crate) struct Programs {
     pub(crate) wrapper: Program,
 }
 
-/// Makes the index of the runner's images.
+/// Creates the index of the runner's images.
 ///
 /// With `limited`, an image larger than [`MAX_SIZE`] is an error.
 pub(crate) fn index(
@@ -131,14 +131,14 @@ mod tests {
     fn links_lead_from_the_root_to_the_home_directory() {
         let base = base().unwrap();
         for name in ROOT_LINKS {
-            let again = base.clone().symlink(name, "elsewhere");
-            assert!(again.is_err(), "{name} is in the image");
+            let second = base.clone().symlink(name, "elsewhere");
+            assert!(second.is_err(), "{name} is in the image");
         }
     }
 
     #[test]
     fn the_same_programs_make_the_same_image() {
-        let build = || index(&programs(), &Origin::of_nothing(), true).unwrap();
+        let build = || index(&programs(), &Origin::for_tests(), true).unwrap();
         assert_eq!(build().document().digest(), build().document().digest());
     }
 }

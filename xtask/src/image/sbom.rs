@@ -22,8 +22,8 @@ struct Package {
     version: String,
     licence: String,
     /// Whether the package is part of this workspace and not from a registry.
-    ours: bool,
-    needs: BTreeSet<String>,
+    is_local: bool,
+    dependencies: BTreeSet<String>,
 }
 
 type Packages = BTreeMap<String, Package>;
@@ -48,7 +48,7 @@ pub(crate) fn document(
         }
     }
     let lock = fs::read_to_string(root().join("Cargo.lock")).context("cannot read Cargo.lock")?;
-    Ok(written(image, &roots, &packages, &checksums(&lock), origin))
+    Ok(bom(image, &roots, &packages, &checksums(&lock), origin))
 }
 
 fn tree(program: &str, triple: &str) -> anyhow::Result<String> {
@@ -73,7 +73,7 @@ fn tree(program: &str, triple: &str) -> anyhow::Result<String> {
 ///
 /// Returns the purl of the first package.
 fn read(tree: &str, packages: &mut Packages) -> anyhow::Result<String> {
-    let mut way: Vec<String> = Vec::new();
+    let mut path: Vec<String> = Vec::new();
     for line in tree.lines() {
         let line = line.strip_suffix(" (*)").unwrap_or(line);
         let digits = line.find(|character: char| !character.is_ascii_digit());
@@ -85,20 +85,20 @@ fn read(tree: &str, packages: &mut Packages) -> anyhow::Result<String> {
         let name = words.next().unwrap_or_default();
         let version = words.next().unwrap_or_default().trim_start_matches('v');
         let purl = format!("pkg:cargo/{name}@{version}");
-        way.truncate(depth.parse()?);
-        if let Some(parent) = way.last().and_then(|parent| packages.get_mut(parent)) {
-            parent.needs.insert(purl.clone());
+        path.truncate(depth.parse()?);
+        if let Some(parent) = path.last().and_then(|parent| packages.get_mut(parent)) {
+            parent.dependencies.insert(purl.clone());
         }
-        way.push(purl.clone());
+        path.push(purl.clone());
         packages.entry(purl).or_insert_with(|| Package {
             name: name.to_owned(),
             version: version.to_owned(),
             licence: licence.to_owned(),
-            ours: words.next().is_some(),
-            needs: BTreeSet::new(),
+            is_local: words.next().is_some(),
+            dependencies: BTreeSet::new(),
         });
     }
-    way.into_iter().next().context("cargo tree shows nothing")
+    path.into_iter().next().context("cargo tree shows nothing")
 }
 
 /// Returns the checksum of each package in Cargo.lock, by purl.
@@ -118,7 +118,7 @@ fn checksums(lock: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn written(
+fn bom(
     image: &str,
     roots: &[String],
     packages: &Packages,
@@ -140,7 +140,7 @@ fn written(
                 let expression = package.licence.replace('/', " OR ");
                 component["licenses"] = json!([{"expression": expression}]);
             }
-            if let (false, Some(checksum)) = (package.ours, checksums.get(purl)) {
+            if let (false, Some(checksum)) = (package.is_local, checksums.get(purl)) {
                 component["hashes"] = json!([{"alg": "SHA-256", "content": checksum}]);
             }
             component
@@ -149,7 +149,7 @@ fn written(
     let of_image = json!({"ref": image, "dependsOn": roots});
     let of_packages = packages
         .iter()
-        .map(|(purl, package)| json!({"ref": purl, "dependsOn": package.needs}));
+        .map(|(purl, package)| json!({"ref": purl, "dependsOn": package.dependencies}));
     let dependencies: Vec<Value> = [of_image].into_iter().chain(of_packages).collect();
     json!({
         "bomFormat": "CycloneDX",
@@ -182,18 +182,21 @@ mod tests {
         let mut packages = Packages::new();
         let root = read(TREE, &mut packages).unwrap();
         assert_eq!(root, "pkg:cargo/program@0.1.0");
-        let needs: Vec<_> = packages[&root].needs.iter().collect();
-        assert_eq!(needs, ["pkg:cargo/one@1.0.0", "pkg:cargo/two@2.0.0+build"]);
-        assert!(packages[&root].ours);
-        assert!(packages["pkg:cargo/one@1.0.0"].needs.len() == 1);
+        let dependencies: Vec<_> = packages[&root].dependencies.iter().collect();
+        assert_eq!(
+            dependencies,
+            ["pkg:cargo/one@1.0.0", "pkg:cargo/two@2.0.0+build"]
+        );
+        assert!(packages[&root].is_local);
+        assert!(packages["pkg:cargo/one@1.0.0"].dependencies.len() == 1);
     }
 
     #[test]
     fn writes_packages_with_licence_and_checksum() {
         let mut packages = Packages::new();
         let root = read(TREE, &mut packages).unwrap();
-        let origin = Origin::of_nothing();
-        let document = written("image", &[root], &packages, &checksums(LOCK), &origin);
+        let origin = Origin::for_tests();
+        let document = bom("image", &[root], &packages, &checksums(LOCK), &origin);
         let one = &document["components"][0];
         assert_eq!(one["purl"], "pkg:cargo/one@1.0.0");
         assert_eq!(one["licenses"][0]["expression"], "MIT OR Apache-2.0");
@@ -204,16 +207,16 @@ mod tests {
 
     #[test]
     fn lists_only_packages_that_are_linked_into_the_program() {
-        let of = |program| {
-            let origin = Origin::of_nothing();
+        let packages = |program| {
+            let origin = Origin::for_tests();
             let document = document("image", &[program], &[Architecture::Amd64], &origin);
             let document = document.unwrap();
             let components = document["components"].as_array().unwrap().clone();
             let name = |component: &Value| component["name"].as_str().unwrap().to_owned();
             components.iter().map(name).collect::<BTreeSet<_>>()
         };
-        assert!(of("function-runner").contains("aws-lc-sys"));
-        let wrapper = of("wrapper-server");
+        assert!(packages("function-runner").contains("aws-lc-sys"));
+        let wrapper = packages("wrapper-server");
         assert!(wrapper.contains("tonic") && !wrapper.contains("kube"));
         assert!(!wrapper.contains("tempfile"), "no dependency of tests");
     }

@@ -80,12 +80,12 @@ mod tests {
 
     #[test]
     fn the_same_programs_make_the_same_image() {
-        let build = || index(&programs(b"program"), &Origin::of_nothing()).unwrap();
+        let build = || index(&programs(b"program"), &Origin::for_tests()).unwrap();
         assert_eq!(build().document().digest(), build().document().digest());
     }
 
     #[test]
-    fn refuses_an_image_that_is_too_large() {
+    fn rejects_an_image_that_is_too_large() {
         // Random bytes, which do not compress.
         let mut state = 1_u64;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
@@ -96,7 +96,7 @@ mod tests {
         })
         .take(MAX_SIZE)
         .collect();
-        let error = index(&programs(&noise), &Origin::of_nothing())
+        let error = index(&programs(&noise), &Origin::for_tests())
             .unwrap_err()
             .to_string();
         assert!(error.contains("more than 4000000"), "{error}");
