@@ -181,8 +181,8 @@ async fn pull_secret(client: &kube::Client, flags: &Flags) -> Option<String> {
     let name = flags.registry.registry_auth_secret_name.clone();
     let file = flags.registry.registry_auth_secret_path.clone();
     let mut secret = PullSecret::new(client.clone(), &flags.pod.pod_namespace, &name, file);
-    let _ = tokio::time::timeout(FIRST_PULL_SECRET_TIMEOUT, secret.bring_in_step()).await;
-    tokio::spawn(secret.keep());
+    let _ = tokio::time::timeout(FIRST_PULL_SECRET_TIMEOUT, secret.synchronise()).await;
+    tokio::spawn(secret.run());
     Some(name)
 }
 

@@ -147,7 +147,7 @@ fn files(flags: &Flags, enabled: Enabled) -> FileOptions {
     let wanted = |by_runtime: bool, given: &Option<PathBuf>| match given {
         _ if !by_runtime => Wanted::No,
         Some(_) => Wanted::Required,
-        None => Wanted::IfThere,
+        None => Wanted::Optional,
     };
     let or_default = |given: &Option<PathBuf>, default: &str| {
         given.clone().unwrap_or_else(|| PathBuf::from(default))

@@ -77,9 +77,9 @@ pub(crate) fn watch_config() -> watcher::Config {
 ///
 /// The client logs when the API server becomes unreachable, and when it answers again.
 pub async fn connect(options: &ClusterOptions) -> Result<Client, ConnectError> {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let home = std::env::home_dir().is_some_and(|home| home.join(".kube/config").is_file());
-    let source = find(options, set, home).ok_or(ConnectError::NoCluster)?;
+    let source = find(options, is_set, home).ok_or(ConnectError::NoCluster)?;
     let context = KubeConfigOptions {
         context: options.context.clone(),
         ..KubeConfigOptions::default()
@@ -95,7 +95,7 @@ pub async fn connect(options: &ClusterOptions) -> Result<Client, ConnectError> {
     config.read_timeout = Some(SILENCE_TIMEOUT);
     config.reset_reader_on_write = true;
     let outage = Outage::default();
-    let noting = MapResultLayer::new(move |result: Result<_, tower::BoxError>| {
+    let record_outages = MapResultLayer::new(move |result: Result<_, tower::BoxError>| {
         match &result {
             Ok(_) => outage.answered(),
             Err(error) => outage.failed(&**error),
@@ -103,18 +103,22 @@ pub async fn connect(options: &ClusterOptions) -> Result<Client, ConnectError> {
         result
     });
     let builder = ClientBuilder::try_from(config).map_err(ConnectError::Client)?;
-    Ok(builder.with_layer(&noting).build())
+    Ok(builder.with_layer(&record_outages).build())
 }
 
-fn find(options: &ClusterOptions, set: impl Fn(&str) -> bool, home: bool) -> Option<ConfigSource> {
+fn find(
+    options: &ClusterOptions,
+    is_set: impl Fn(&str) -> bool,
+    home: bool,
+) -> Option<ConfigSource> {
     if let Some(path) = &options.kubeconfig {
         return Some(ConfigSource::File(path.clone()));
     }
-    if set("KUBECONFIG") {
+    if is_set("KUBECONFIG") {
         return Some(ConfigSource::Environment);
     }
     // A context refers to a kubeconfig file, even inside a cluster.
-    if set("KUBERNETES_SERVICE_HOST") && options.context.is_none() {
+    if is_set("KUBERNETES_SERVICE_HOST") && options.context.is_none() {
         return Some(ConfigSource::InCluster);
     }
     home.then_some(ConfigSource::Home)

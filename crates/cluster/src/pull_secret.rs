@@ -16,7 +16,7 @@ use kube::{
 
 use crate::{
     ApiError,
-    requests::{post, within},
+    requests::{post, with_timeout},
 };
 
 const KIND: &str = "kubernetes.io/dockerconfigjson";
@@ -37,7 +37,8 @@ pub struct PullSecret {
     file: PathBuf,
     /// Content of the Secret when it was last compared, and the time of the comparison.
     written: Option<(Vec<u8>, Instant)>,
-    trouble: Option<String>,
+    /// Text of the last logged error, until a round succeeds.
+    logged_error: Option<String>,
 }
 
 // === impl PullSecret ===
@@ -51,21 +52,21 @@ impl PullSecret {
             name: name.to_owned(),
             file,
             written: None,
-            trouble: None,
+            logged_error: None,
         }
     }
 
     /// Synchronises the Secret every 2 s and never returns.
-    pub async fn keep(mut self) {
+    pub async fn run(mut self) {
         loop {
             tokio::time::sleep(READ_EVERY).await;
-            self.bring_in_step().await;
+            self.synchronise().await;
         }
     }
 
     /// Synchronises the Secret once; logs a failure unless the previous failure was the same.
-    pub async fn bring_in_step(&mut self) {
-        let trouble = match fs::read(&self.file) {
+    pub async fn synchronise(&mut self) {
+        let error = match fs::read(&self.file) {
             Ok(content) if self.is_known(&content) => None,
             Ok(content) => match self.write(&content).await {
                 Ok(changed) => {
@@ -81,15 +82,15 @@ impl PullSecret {
             },
             Err(error) => Some(format!("{}: {error}", self.file.display())),
         };
-        if let Some(why) = &trouble
-            && self.trouble != trouble
+        if let Some(why) = &error
+            && self.logged_error != error
         {
             tracing::warn!(
                 name = self.name,
                 "cannot keep the pull secret in step: {why}"
             );
         }
-        self.trouble = trouble;
+        self.logged_error = error;
     }
 
     fn is_known(&self, content: &[u8]) -> bool {
@@ -100,7 +101,7 @@ impl PullSecret {
     /// Writes the Secret if its content differs; returns whether it wrote.
     async fn write(&self, content: &[u8]) -> Result<bool, ApiError> {
         let content = ByteString(content.to_owned());
-        let Some(mut found) = within(self.secrets.get_opt(&self.name)).await? else {
+        let Some(mut found) = with_timeout(self.secrets.get_opt(&self.name)).await? else {
             return self.create(content).await;
         };
         if found.type_.as_deref() != Some(KIND) {
@@ -113,7 +114,7 @@ impl PullSecret {
             return Ok(false);
         }
         data.insert(KEY.to_owned(), content);
-        let replaced = within(self.secrets.replace(&self.name, &post(), &found)).await;
+        let replaced = with_timeout(self.secrets.replace(&self.name, &post(), &found)).await;
         replaced.map(|_| true)
     }
 
@@ -127,16 +128,16 @@ impl PullSecret {
             data: Some(BTreeMap::from([(KEY.to_owned(), content)])),
             ..Secret::default()
         };
-        let created = within(self.secrets.create(&post(), &wanted)).await;
+        let created = with_timeout(self.secrets.create(&post(), &wanted)).await;
         created.map(|_| true)
     }
 
     async fn delete(&self, uid: Option<String>) -> Result<(), ApiError> {
-        let this_one = DeleteParams::default().preconditions(Preconditions {
+        let parameters = DeleteParams::default().preconditions(Preconditions {
             uid,
             resource_version: None,
         });
-        match within(self.secrets.delete(&self.name, &this_one)).await {
+        match with_timeout(self.secrets.delete(&self.name, &parameters)).await {
             Ok(_) | Err(ApiError::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         }

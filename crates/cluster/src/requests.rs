@@ -67,7 +67,7 @@ impl Cluster {
 
     /// Creates a pod, or returns the existing pod of the same name.
     pub async fn create_pod(&self, pod: &Pod) -> CreateOutcome {
-        match within(self.pods.create(&post(), pod)).await {
+        match with_timeout(self.pods.create(&post(), pod)).await {
             Ok(made) => match (made.metadata.uid, made.metadata.resource_version) {
                 (Some(uid), Some(resource_version)) => CreateOutcome::Created {
                     uid: uid.into(),
@@ -77,7 +77,7 @@ impl Cluster {
                     "the API server's answer has no uid".to_owned(),
                 )),
             },
-            Err(ApiError::Conflict(why)) => self.taken(pod, why).await,
+            Err(ApiError::Conflict(why)) => self.find_existing(pod, why).await,
             Err(error) => CreateOutcome::Failed(error),
         }
     }
@@ -91,14 +91,15 @@ impl Cluster {
             dry_run: true,
             ..post()
         };
-        within(self.pods.create(&parameters, pod)).await
+        with_timeout(self.pods.create(&parameters, pod)).await
     }
 
-    async fn taken(&self, pod: &Pod, why: String) -> CreateOutcome {
+    /// Returns the pod that has the name of a new pod; `why` is the message of the conflict.
+    async fn find_existing(&self, pod: &Pod, why: String) -> CreateOutcome {
         let name = pod.metadata.name.as_deref().unwrap_or_default();
-        match within(self.pods.get(name)).await {
+        match with_timeout(self.pods.get(name)).await {
             Ok(found) => match observe(&found) {
-                Some(seen) => CreateOutcome::NameTaken(Box::new(seen)),
+                Some(pod) => CreateOutcome::NameTaken(Box::new(pod)),
                 None => CreateOutcome::Failed(ApiError::Refused(format!(
                     "{why}, and that pod runs no function"
                 ))),
@@ -116,7 +117,7 @@ impl Cluster {
         &self,
         service: &Service,
     ) -> Result<Option<ServiceObservation>, ApiError> {
-        match within(self.services.create(&post(), service)).await {
+        match with_timeout(self.services.create(&post(), service)).await {
             Ok(made) => Ok(ServiceObservation::of(&made)),
             Err(ApiError::Conflict(_)) => Ok(None),
             Err(error) => Err(error),
@@ -129,7 +130,7 @@ impl Cluster {
             uid: Some(delete.uid.as_str().to_owned()),
             resource_version: Some(delete.resource_version.as_ref().to_owned()),
         });
-        match within(self.pods.delete(delete.name.as_str(), &parameters)).await {
+        match with_timeout(self.pods.delete(delete.name.as_str(), &parameters)).await {
             Ok(_) => DeleteOutcome::Accepted,
             Err(ApiError::NotFound(_)) => DeleteOutcome::Gone,
             Err(ApiError::Conflict(_)) => DeleteOutcome::Conflict,
@@ -143,7 +144,7 @@ impl Cluster {
             uid: Some(service.uid.clone()),
             resource_version: None,
         });
-        match within(self.services.delete(&service.name, &parameters)).await {
+        match with_timeout(self.services.delete(&service.name, &parameters)).await {
             Ok(_) | Err(ApiError::NotFound(_) | ApiError::Conflict(_)) => Ok(()),
             Err(error) => Err(error),
         }
@@ -161,7 +162,7 @@ impl Cluster {
             ..PatchParams::default()
         };
         let name = extension.name.as_str();
-        match within(
+        match with_timeout(
             self.pods
                 .patch_metadata(name, &parameters, &Patch::Merge(patch)),
         )
@@ -181,8 +182,10 @@ pub(crate) fn post() -> PostParams {
 }
 
 /// Waits for an answer of the API server, at most [`TIMEOUT`].
-pub(crate) async fn within<T>(asked: impl Future<Output = kube::Result<T>>) -> Result<T, ApiError> {
-    match tokio::time::timeout(TIMEOUT, asked).await {
+pub(crate) async fn with_timeout<T>(
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, ApiError> {
+    match tokio::time::timeout(TIMEOUT, request).await {
         Ok(answer) => answer.map_err(ApiError::from),
         Err(_) => Err(ApiError::timed_out(TIMEOUT)),
     }

@@ -48,24 +48,33 @@ pub fn watch(
     client: &Client,
     namespace: &str,
     templates: TemplateSource,
-    seen: mpsc::UnboundedSender<Observation>,
+    observations: mpsc::UnboundedSender<Observation>,
 ) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     let pods = Api::namespaced(client.clone(), namespace);
     let labelled = watch_config().labels(IMAGE_LABEL);
-    tasks.spawn(follow(pods, labelled, "pods", seen.clone(), Pods));
+    tasks.spawn(follow(pods, labelled, "pods", observations.clone(), Pods));
     let services = Api::namespaced(client.clone(), namespace);
     // Services of earlier runners have no label and are recognised by their selector.
     let all = watch_config();
-    tasks.spawn(follow(services, all, "services", seen.clone(), Services));
-    tasks.spawn(templates.follow(seen));
+    tasks.spawn(follow(
+        services,
+        all,
+        "services",
+        observations.clone(),
+        Services,
+    ));
+    tasks.spawn(templates.follow(observations));
     tasks
 }
 
 /// Conversion of the watch events of one kind of object into observations.
 trait Kind<K>: Send + 'static {
-    fn shown(&mut self, object: &K) -> Option<Observation>;
-    fn gone(&mut self, object: &K) -> Option<Observation>;
+    /// Converts an object that was created or changed.
+    fn changed(&mut self, object: &K) -> Option<Observation>;
+    /// Converts an object that was removed.
+    fn removed(&mut self, object: &K) -> Option<Observation>;
+    /// Converts the complete list of objects after the start of a watch.
     fn listed(&mut self, all: Vec<K>) -> Vec<Observation>;
 }
 
@@ -77,16 +86,16 @@ async fn follow<K>(
     api: Api<K>,
     config: watcher::Config,
     what: &'static str,
-    seen: mpsc::UnboundedSender<Observation>,
+    observations: mpsc::UnboundedSender<Observation>,
     mut kind: impl Kind<K>,
 ) where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
 {
     let mut events = std::pin::pin!(watcher(api, config).backoff(WatchBackoff::default()));
     let mut listed = Vec::new();
-    let mut trouble: Option<String> = None;
+    let mut logged_refusal: Option<String> = None;
     while let Some(event) = events.next().await {
-        let shown = match event {
+        let new = match event {
             Ok(watcher::Event::Init) => {
                 listed.clear();
                 Vec::new()
@@ -96,25 +105,25 @@ async fn follow<K>(
                 Vec::new()
             }
             Ok(watcher::Event::InitDone) => {
-                if trouble.take().is_some() {
+                if logged_refusal.take().is_some() {
                     tracing::info!("{what} are watched again");
                 }
                 kind.listed(std::mem::take(&mut listed))
             }
-            Ok(watcher::Event::Apply(object)) => kind.shown(&object).into_iter().collect(),
-            Ok(watcher::Event::Delete(object)) => kind.gone(&object).into_iter().collect(),
+            Ok(watcher::Event::Apply(object)) => kind.changed(&object).into_iter().collect(),
+            Ok(watcher::Event::Delete(object)) => kind.removed(&object).into_iter().collect(),
             Err(error) => {
                 if let Some(why) = refusal(&error)
-                    && trouble.as_ref() != Some(&why)
+                    && logged_refusal.as_ref() != Some(&why)
                 {
                     tracing::warn!("cannot watch {what}: {why}");
-                    trouble = Some(why);
+                    logged_refusal = Some(why);
                 }
                 Vec::new()
             }
         };
-        for one in shown {
-            if seen.send(one).is_err() {
+        for observation in new {
+            if observations.send(observation).is_err() {
                 return;
             }
         }
@@ -139,11 +148,11 @@ fn refusal(error: &watcher::Error) -> Option<String> {
 // === impl Pods ===
 
 impl Kind<Pod> for Pods {
-    fn shown(&mut self, pod: &Pod) -> Option<Observation> {
-        observe(pod).map(|seen| Observation::Pod(Box::new(seen)))
+    fn changed(&mut self, pod: &Pod) -> Option<Observation> {
+        observe(pod).map(|observation| Observation::Pod(Box::new(observation)))
     }
 
-    fn gone(&mut self, pod: &Pod) -> Option<Observation> {
+    fn removed(&mut self, pod: &Pod) -> Option<Observation> {
         Some(Observation::PodGone {
             name: pod.metadata.name.as_deref()?.into(),
             uid: pod.metadata.uid.as_deref()?.into(),
@@ -155,21 +164,21 @@ impl Kind<Pod> for Pods {
             .iter()
             .filter_map(|pod| Some(pod.metadata.uid.as_deref()?.into()));
         let uids = Observation::Pods(uids.collect());
-        let mut seen: Vec<_> = all.iter().filter_map(|pod| self.shown(pod)).collect();
-        seen.push(uids);
-        seen
+        let mut observations: Vec<_> = all.iter().filter_map(|pod| self.changed(pod)).collect();
+        observations.push(uids);
+        observations
     }
 }
 
 // === impl Services ===
 
 impl Kind<Service> for Services {
-    fn shown(&mut self, service: &Service) -> Option<Observation> {
+    fn changed(&mut self, service: &Service) -> Option<Observation> {
         ServiceObservation::of(service).map(Observation::Service)
     }
 
-    fn gone(&mut self, service: &Service) -> Option<Observation> {
-        ServiceObservation::of(service).map(|seen| Observation::ServiceGone(seen.name))
+    fn removed(&mut self, service: &Service) -> Option<Observation> {
+        ServiceObservation::of(service).map(|service| Observation::ServiceGone(service.name))
     }
 
     fn listed(&mut self, all: Vec<Service>) -> Vec<Observation> {

@@ -18,9 +18,9 @@ fn options() -> FileOptions {
     FileOptions {
         functions_dir: PathBuf::from("/nonexistent/functions"),
         config: PathBuf::from("/nonexistent/config.yaml"),
-        config_wanted: Wanted::IfThere,
+        config_wanted: Wanted::Optional,
         pod_cache_config: PathBuf::from("/nonexistent/pod-cache-config.yaml"),
-        pod_cache_wanted: Wanted::IfThere,
+        pod_cache_wanted: Wanted::Optional,
         default_prefix: PREFIX.to_owned(),
         binaries: Binaries::Check,
     }

@@ -40,7 +40,7 @@ pub enum Wanted {
     /// The file is not needed and not read.
     No,
     /// The file is optional; a missing file counts as empty.
-    IfThere,
+    Optional,
     /// The file was requested explicitly and must exist.
     Required,
 }
@@ -60,21 +60,21 @@ pub enum ConfigError {
         error: io::Error,
     },
     /// The content of the file is invalid.
-    #[error("{place}: {message}")]
+    #[error("{location}: {message}")]
     Malformed {
         /// File and line of the error.
-        place: Source,
+        location: Source,
         /// Description of the error.
         message: String,
     },
     /// The file lists functions, but the functions directory cannot be read.
     #[error(
-        "{place} lists functions, but the directory {} cannot be read: {error}; set --functions",
+        "{location} lists functions, but the directory {} cannot be read: {error}; set --functions",
         directory.display()
     )]
     FunctionsDirectory {
         /// The configuration file.
-        place: Source,
+        location: Source,
         /// Path of the functions directory.
         directory: PathBuf,
         /// Error of the operating system.
@@ -132,7 +132,7 @@ impl FileOptions {
         }
         match std::fs::read_to_string(self.path(file)) {
             Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && wanted == Wanted::IfThere => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && wanted == Wanted::Optional => {
                 Ok(None)
             }
             Err(error) => Err(ConfigError::Read {
@@ -149,7 +149,7 @@ impl FileOptions {
             && let Err(error) = std::fs::read_dir(&self.functions_dir)
         {
             return Err(ConfigError::FunctionsDirectory {
-                place: self.source(File::Config),
+                location: self.source(File::Config),
                 directory: self.functions_dir.clone(),
                 error,
             });
@@ -168,7 +168,7 @@ impl ConfigError {
     /// Converts the error into a problem of the table that stays in use.
     pub(crate) fn problem(&self, whole_file: &Source) -> Problem {
         match self {
-            Self::Malformed { place, message } => Problem::error(place, message),
+            Self::Malformed { location, message } => Problem::error(location, message),
             other => Problem::error(whole_file, other.to_string()),
         }
     }

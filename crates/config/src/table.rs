@@ -56,7 +56,7 @@ pub struct Match<'t> {
 #[derive(Debug, Default)]
 struct Function {
     /// Configuration by an object, which overrides the files.
-    object: Option<Statement>,
+    object: Option<ObjectEntry>,
     /// Binaries from the file, by tag or digest.
     binaries: ByVersion<Arc<Executable>>,
     /// Pod settings from the file, by tag or digest.
@@ -65,7 +65,7 @@ struct Function {
 
 /// The configuration of one repository by one object.
 #[derive(Debug)]
-struct Statement {
+struct ObjectEntry {
     source: Source,
     binary: Option<(Arc<Executable>, Arc<TagList>)>,
     pods: Option<(PodSettings, Arc<TagList>)>,

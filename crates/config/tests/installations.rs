@@ -84,12 +84,12 @@ fn names_the_line_of_an_error_once_and_raises_short_times() {
         default_prefix: "example.com".to_owned(),
         binaries: Binaries::Trust,
     };
-    let said = Table::of(&options, []).unwrap_err().to_string();
+    let error = Table::of(&options, []).unwrap_err().to_string();
     assert!(
-        said.starts_with(&format!("{}:2: ", config.display())),
-        "{said}"
+        error.starts_with(&format!("{}:2: ", config.display())),
+        "{error}"
     );
-    assert!(!said.contains("line"), "{said}");
+    assert!(!error.contains("line"), "{error}");
 
     let table = table(
         "",

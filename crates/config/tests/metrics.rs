@@ -61,7 +61,7 @@ async fn counts_reloads_and_problems() {
         config: config.clone(),
         config_wanted: Wanted::Required,
         pod_cache_config: PathBuf::from("/nonexistent/pod-cache-config.yaml"),
-        pod_cache_wanted: Wanted::IfThere,
+        pod_cache_wanted: Wanted::Optional,
         default_prefix: "ghcr.io/x".to_owned(),
         binaries: Binaries::Check,
     })

@@ -59,9 +59,9 @@ impl Following {
         let configuration = Configuration::load(FileOptions {
             functions_dir: directory.path().to_owned(),
             config: PathBuf::from("/nonexistent"),
-            config_wanted: Wanted::IfThere,
+            config_wanted: Wanted::Optional,
             pod_cache_config: PathBuf::from("/nonexistent"),
-            pod_cache_wanted: Wanted::IfThere,
+            pod_cache_wanted: Wanted::Optional,
             default_prefix: PREFIX.to_owned(),
             binaries: Binaries::Check,
         })

@@ -242,9 +242,9 @@ mod tests {
         let options = FileOptions {
             functions_dir: "/functions".into(),
             config: "/nonexistent".into(),
-            config_wanted: Wanted::IfThere,
+            config_wanted: Wanted::Optional,
             pod_cache_config: "/nonexistent".into(),
-            pod_cache_wanted: Wanted::IfThere,
+            pod_cache_wanted: Wanted::Optional,
             default_prefix: "ghcr.io/default".to_owned(),
             binaries: Binaries::Trust,
         };

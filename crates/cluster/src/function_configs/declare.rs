@@ -127,7 +127,7 @@ fn pods(
     problems: &mut Vec<Problem>,
 ) -> PodDeclaration {
     let tags = tags("PodExecutor", &pod.tags, source, problems);
-    let mut complain = |field: &str, why: String| {
+    let mut report = |field: &str, why: String| {
         problems.push(Problem::error(
             source,
             format!("podExecutor.{field}: {why}"),
@@ -135,16 +135,16 @@ fn pods(
     };
     let time_to_live = pod.time_to_live.and_then(|text| {
         let (time, raised) = parse_time_to_live(&text)
-            .inspect_err(|error| complain("timeToLive", error.to_string()))
+            .inspect_err(|error| report("timeToLive", error.to_string()))
             .ok()?;
         if let Some(why) = raised {
-            complain("timeToLive", why);
+            report("timeToLive", why);
         }
         time
     });
     let mut count = |field: &str, value: Option<i64>| {
         parse_count(value.unwrap_or_default()).unwrap_or_else(|why| {
-            complain(field, why);
+            report(field, why);
             None
         })
     };
@@ -152,7 +152,7 @@ fn pods(
     let max_queue = count("preferredMaxQueueLength", pod.preferred_max_queue_length);
     if let Some((name, quantity)) = pod.template_overrides.as_ref().and_then(malformed_quantity) {
         let why = format!("{name}: {quantity:?} is not a Kubernetes quantity");
-        complain("templateOverrides", why);
+        report("templateOverrides", why);
     }
     let settings = PodSettings {
         time_to_live,
@@ -225,7 +225,7 @@ mod tests {
             .collect();
         let expected = [("KRM_WRAPPER_STANDBY", Some("0"))];
         assert_eq!(env, expected[usize::from(standby)..]);
-        let said: Vec<_> = declared.problems.iter().map(|it| &*it.message).collect();
-        assert_eq!(said, problems);
+        let messages: Vec<_> = declared.problems.iter().map(|it| &*it.message).collect();
+        assert_eq!(messages, problems);
     }
 }

@@ -177,10 +177,10 @@ pub(super) async fn write_all(api: Api<DynamicObject>, mut writes: mpsc::Unbound
         }
         let api = &api;
         let mut results = stream::iter(newest.into_values())
-            .map(|write| async move { (write.part, make(api, &write).await) })
+            .map(|write| async move { (write.part, send(api, &write).await) })
             .buffer_unordered(PARALLEL);
-        while let Some((part, made)) = results.next().await {
-            if let Err(error) = made
+        while let Some((part, sent)) = results.next().await {
+            if let Err(error) = sent
                 && refused.insert(part)
             {
                 warn_of_refusal(part, &error);
@@ -193,17 +193,17 @@ pub(super) async fn write_all(api: Api<DynamicObject>, mut writes: mpsc::Unbound
 ///
 /// # Errors
 /// Fails if the API server refuses the patch.
-async fn make(api: &Api<DynamicObject>, write: &Write) -> Result<(), kube::Error> {
+async fn send(api: &Api<DynamicObject>, write: &Write) -> Result<(), kube::Error> {
     let parameters = PatchParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
         ..Default::default()
     };
     let patch = Patch::Merge(&write.patch);
-    let send = async || match write.part {
+    let patch_once = async || match write.part {
         Part::Status => api.patch_status(&write.name, &parameters, &patch).await,
         Part::Metadata => api.patch(&write.name, &parameters, &patch).await,
     };
-    let sent = send
+    let sent = patch_once
         .retry(RETRIES)
         .sleep(tokio::time::sleep)
         .when(|error| !is_refusal(error))

@@ -36,7 +36,7 @@ fn function_config() -> Value {
     let mut definition = json!(FunctionConfig::crd());
     if let Some(schema) = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema") {
         schema::refine(schema);
-        schema::hush_below(schema, &FOREIGN);
+        schema::remove_descriptions_below(schema, &FOREIGN);
         if let Some(schema) = schema.as_object_mut() {
             schema.remove("title");
             // Objects without a spec were always accepted; the error is in their status.
@@ -59,13 +59,13 @@ fn service_template() -> Value {
         template.remove("title");
     }
     let mut schema = json!({
-        "description": "What the service in front of a function's pods is made from.",
+        "description": "Template of the services in front of function pods.",
         "type": "object",
         "required": ["template"],
         "properties": {"template": template},
     });
     schema::refine(&mut schema);
-    schema::hush_below(&mut schema, &["spec"]);
+    schema::remove_descriptions_below(&mut schema, &["spec"]);
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

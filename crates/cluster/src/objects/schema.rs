@@ -22,14 +22,14 @@ pub(super) fn refine(schema: &mut Value) {
 }
 
 /// Removes the descriptions below some fields, whose types Kubernetes itself documents.
-pub(super) fn hush_below(schema: &mut Value, fields: &[&str]) {
+pub(super) fn remove_descriptions_below(schema: &mut Value, fields: &[&str]) {
     visit("", schema, &mut |name, node| {
         if !fields.contains(&name) {
             return;
         }
         let own = node.remove("description");
         for inner in node.values_mut() {
-            hush(inner);
+            remove_descriptions(inner);
         }
         if let Some(own) = own {
             node.insert("description".to_owned(), own);
@@ -38,13 +38,13 @@ pub(super) fn hush_below(schema: &mut Value, fields: &[&str]) {
 }
 
 /// Removes every description; a property named `description` is an object, not a string, and stays.
-fn hush(value: &mut Value) {
+fn remove_descriptions(value: &mut Value) {
     match value {
         Value::Object(node) => {
             node.retain(|key, inner| key != "description" || !inner.is_string());
-            node.values_mut().for_each(hush);
+            node.values_mut().for_each(remove_descriptions);
         }
-        Value::Array(items) => items.iter_mut().for_each(hush),
+        Value::Array(items) => items.iter_mut().for_each(remove_descriptions),
         _ => {}
     }
 }

@@ -1,4 +1,4 @@
-//! `ServiceTemplate`: what the service in front of a function's pods looks like.
+//! The custom resource `ServiceTemplate`.
 
 use std::borrow::Cow;
 
@@ -12,28 +12,30 @@ use serde::{Deserialize, Serialize};
 
 use super::{GROUP, VERSION};
 
-/// A template for services. It has `template` where other objects have `spec`, as a `PodTemplate`
-/// does, which is why nothing here is derived from a spec.
+/// A template of the services in front of function pods.
+///
+/// It has `template` where other objects have `spec`, as a `PodTemplate` does, so it cannot be
+/// derived from a spec.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct ServiceTemplate {
-    /// The object's own group, version and kind.
+    /// Group, version and kind of the object.
     #[serde(flatten)]
     pub types: Option<TypeMeta>,
-    /// The object's own metadata.
+    /// Metadata of the object itself.
     #[serde(default)]
     pub metadata: ObjectMeta,
-    /// What a service is made from.
+    /// The template of a service.
     pub template: ServiceTemplateSpec,
 }
 
-/// What a service is made from.
+/// The metadata and the spec that a service is made from.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct ServiceTemplateSpec {
     /// Labels and annotations of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "super::schema::any_object")]
     pub metadata: Option<ObjectMeta>,
-    /// The service itself.
+    /// Spec of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<ServiceSpec>,
 }

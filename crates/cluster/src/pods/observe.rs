@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Waiting reasons of a container that count as a failed start: more waiting does not help.
-const FINAL: [&str; 10] = [
+const START_FAILURES: [&str; 10] = [
     "ErrImagePull",
     "ImagePullBackOff",
     "ImageInspectError",
@@ -112,6 +112,7 @@ fn pinned(
     }
 }
 
+/// Returns the phase of a pod that is not being deleted.
 fn phase(status: &PodStatus) -> PodPhase {
     match status.phase.as_deref() {
         Some("Failed") => return PodPhase::Failed(ended(status, "Failed")),
@@ -122,7 +123,7 @@ fn phase(status: &PodStatus) -> PodPhase {
         let init = status.init_container_statuses.iter().flatten();
         init.chain(status.container_statuses.iter().flatten())
     };
-    if let Some(failure) = containers().find_map(stuck) {
+    if let Some(failure) = containers().find_map(start_failure) {
         return PodPhase::Failed(failure);
     }
     if condition(status, "Ready").is_some_and(|condition| condition.status == "True") {
@@ -130,7 +131,7 @@ fn phase(status: &PodStatus) -> PodPhase {
     }
     let unschedulable = condition(status, "PodScheduled").and_then(unschedulable);
     let waits_for = match unschedulable {
-        Some(failure) => Some(said(&failure.reason, &failure.message)),
+        Some(failure) => Some(join(&failure.reason, &failure.message)),
         None => containers().find_map(waiting),
     };
     PodPhase::Starting(waits_for.map(Into::into))
@@ -140,8 +141,8 @@ fn phase(status: &PodStatus) -> PodPhase {
 fn ended(status: &PodStatus, otherwise: &str) -> PodFailure {
     let all = || status.container_statuses.iter().flatten();
     let function = all().find(|container| container.name == FUNCTION_CONTAINER);
-    let left = function.into_iter().chain(all()).find_map(last_words);
-    let message = [status.message.clone(), left];
+    let exit = function.into_iter().chain(all()).find_map(exit_details);
+    let message = [status.message.clone(), exit];
     let message: Vec<_> = message.into_iter().flatten().collect();
     PodFailure {
         reason: status.reason.as_deref().unwrap_or(otherwise).into(),
@@ -149,18 +150,19 @@ fn ended(status: &PodStatus, otherwise: &str) -> PodFailure {
     }
 }
 
-fn stuck(container: &ContainerStatus) -> Option<PodFailure> {
+/// Returns the failure of a container for which more waiting does not help.
+fn start_failure(container: &ContainerStatus) -> Option<PodFailure> {
     let waiting = container.state.as_ref()?.waiting.as_ref()?;
     let reason = waiting.reason.as_deref()?;
-    if !FINAL.contains(&reason) {
+    if !START_FAILURES.contains(&reason) {
         return None;
     }
     let mut message = waiting.message.clone().unwrap_or_default();
-    if let Some(words) = last_words(container) {
+    if let Some(exit) = exit_details(container) {
         if !message.is_empty() {
             message.push_str("; ");
         }
-        message.push_str(&words);
+        message.push_str(&exit);
     }
     if container.name != FUNCTION_CONTAINER {
         message = format!("container {}: {message}", container.name);
@@ -174,31 +176,33 @@ fn stuck(container: &ContainerStatus) -> Option<PodFailure> {
 /// Returns the exit reason and code of a container, and the last lines it printed.
 ///
 /// The kubelet puts these lines into the container's status.
-fn last_words(container: &ContainerStatus) -> Option<String> {
+fn exit_details(container: &ContainerStatus) -> Option<String> {
     let states = [container.state.as_ref(), container.last_state.as_ref()];
     let ended = states
         .into_iter()
         .flatten()
         .find_map(|state| state.terminated.as_ref())?;
-    let how = match (&ended.reason, ended.exit_code) {
+    let exit = match (&ended.reason, ended.exit_code) {
         (Some(reason), code) => format!("{reason}, exit code {code}"),
         (None, code) => format!("exit code {code}"),
     };
     match ended.message.as_deref().map(str::trim) {
-        Some(lines) if !lines.is_empty() => Some(format!("{how}: {lines}")),
-        _ => Some(how),
+        Some(lines) if !lines.is_empty() => Some(format!("{exit}: {lines}")),
+        _ => Some(exit),
     }
 }
 
+/// Returns the reason why a container has not started yet.
 fn waiting(container: &ContainerStatus) -> Option<String> {
     let waiting = container.state.as_ref()?.waiting.as_ref()?;
     let message = waiting.message.as_deref().unwrap_or_default();
-    Some(said(waiting.reason.as_deref()?, message))
+    Some(join(waiting.reason.as_deref()?, message))
 }
 
 fn unschedulable(condition: &PodCondition) -> Option<PodFailure> {
-    let is_so = condition.status == "False" && condition.reason.as_deref() == Some("Unschedulable");
-    is_so.then(|| PodFailure {
+    let is_unschedulable =
+        condition.status == "False" && condition.reason.as_deref() == Some("Unschedulable");
+    is_unschedulable.then(|| PodFailure {
         reason: "Unschedulable".into(),
         message: condition.message.as_deref().unwrap_or_default().into(),
     })
@@ -209,7 +213,8 @@ fn condition<'a>(status: &'a PodStatus, kind: &str) -> Option<&'a PodCondition> 
     all.find(|condition| condition.type_ == kind)
 }
 
-fn said(reason: &str, message: &str) -> String {
+/// Returns the reason with its message, if there is one.
+fn join(reason: &str, message: &str) -> String {
     if message.is_empty() {
         reason.to_owned()
     } else {
@@ -224,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    fn seen(status: &Value) -> PodObservation {
+    fn observation_of(status: &Value) -> PodObservation {
         let pod = json!({
             "metadata": {
                 "name": "fn-1", "uid": "u1", "resourceVersion": "5",
@@ -243,20 +248,20 @@ mod tests {
 
     #[test]
     fn reads_annotations_and_address() {
-        let seen = seen(
+        let observation = observation_of(
             &json!({"podIP": "198.18.0.7", "conditions": [{"type": "Ready", "status": "True"}]}),
         );
         let limit = 6_291_456;
         assert_eq!(
-            seen.observed.template,
+            observation.observed.template,
             TemplateVersion::of_pod("17", limit, "")
         );
         assert_eq!(
-            seen.observed.reclaim_after,
+            observation.observed.reclaim_after,
             Some(Time::from_unix_secs(1000))
         );
-        assert_eq!(seen.address, Some([198, 18, 0, 7].into()));
-        assert!(matches!(seen.observed.phase, PodPhase::Ready));
+        assert_eq!(observation.address, Some([198, 18, 0, 7].into()));
+        assert!(matches!(observation.observed.phase, PodPhase::Ready));
     }
 
     #[rstest]
@@ -278,10 +283,10 @@ mod tests {
             "spec": {"containers": [
                 {"name": "function", "image": "ghcr.io/x/fn:v1", "args": args}]},
         });
-        let seen = observe(&serde_json::from_value(pod).unwrap()).unwrap();
-        assert_eq!(seen.observed.slot.as_str(), "fn-v1-1-abcd");
+        let observation = observe(&serde_json::from_value(pod).unwrap()).unwrap();
+        assert_eq!(observation.observed.slot.as_str(), "fn-v1-1-abcd");
         assert_eq!(
-            seen.observed.template,
+            observation.observed.template,
             TemplateVersion::of_pod("17", limit, "")
         );
     }
@@ -297,9 +302,9 @@ mod tests {
         });
         let given = spec.as_object().unwrap().clone();
         pod["spec"].as_object_mut().unwrap().extend(given);
-        let seen = observe(&serde_json::from_value(pod).unwrap()).unwrap();
+        let observation = observe(&serde_json::from_value(pod).unwrap()).unwrap();
         let expected = TemplateVersion::of_pod("", 6_291_456, "wrapper:v2");
-        assert_eq!(seen.observed.template, expected);
+        assert_eq!(observation.observed.template, expected);
     }
 
     #[rstest]
@@ -309,10 +314,10 @@ mod tests {
     #[case("CreateContainerConfigError")]
     fn reports_a_container_that_cannot_start_as_failed(#[case] reason: &str) {
         let state = json!({"waiting": {"reason": reason, "message": "no such thing"}});
-        let seen = seen(
+        let observation = observation_of(
             &json!({"phase": "Pending", "containerStatuses": [container("function", &state, &json!({}))]}),
         );
-        let PodPhase::Failed(failure) = seen.observed.phase else {
+        let PodPhase::Failed(failure) = observation.observed.phase else {
             panic!("{reason}")
         };
         assert_eq!(
@@ -324,7 +329,7 @@ mod tests {
     #[test]
     fn adds_the_pulled_digest_to_an_image_without_one() {
         let digest = format!("sha256:{}", "0".repeat(64));
-        let image = |status: &Value| seen(status).observed.image.to_string();
+        let image = |status: &Value| observation_of(status).observed.image.to_string();
         assert_eq!(image(&json!({})), "ghcr.io/x/fn:v1");
         let mut running = container("function", &json!({"running": {}}), &json!({}));
         running["imageID"] = json!(format!("ghcr.io/x/fn@{digest}"));
@@ -338,10 +343,10 @@ mod tests {
     fn reports_a_crash_with_the_last_lines_of_output() {
         let state = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}});
         let last = json!({"terminated": {"exitCode": 127, "reason": "Error", "message": "fn: not found\n"}});
-        let seen = seen(
+        let observation = observation_of(
             &json!({"phase": "Running", "containerStatuses": [container("function", &state, &last)]}),
         );
-        let PodPhase::Failed(failure) = seen.observed.phase else {
+        let PodPhase::Failed(failure) = observation.observed.phase else {
             panic!()
         };
         assert_eq!(
@@ -352,10 +357,10 @@ mod tests {
 
     #[test]
     fn reports_the_reason_of_an_eviction() {
-        let seen = seen(
+        let observation = observation_of(
             &json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}),
         );
-        let PodPhase::Failed(failure) = seen.observed.phase else {
+        let PodPhase::Failed(failure) = observation.observed.phase else {
             panic!()
         };
         assert_eq!(
@@ -366,10 +371,10 @@ mod tests {
 
     #[test]
     fn reports_why_a_pod_is_unschedulable() {
-        let seen = seen(&json!({"phase": "Pending", "conditions": [
+        let observation = observation_of(&json!({"phase": "Pending", "conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}));
-        assert_eq!(&*seen.unschedulable.unwrap().message, "0/1 nodes");
-        let PodPhase::Starting(Some(waits_for)) = seen.observed.phase else {
+        assert_eq!(&*observation.unschedulable.unwrap().message, "0/1 nodes");
+        let PodPhase::Starting(Some(waits_for)) = observation.observed.phase else {
             panic!()
         };
         assert_eq!(&*waits_for, "Unschedulable: 0/1 nodes");

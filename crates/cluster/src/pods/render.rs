@@ -1,8 +1,8 @@
 //! Renders the pod and the service of a slot from the templates.
 
 mod harden;
+mod image;
 mod overrides;
-mod place;
 mod sample;
 mod wrapper;
 
@@ -141,7 +141,7 @@ pub fn render_pod(
         overrides::apply(&mut spec, &TemplateOverrides::parse(overrides));
     }
     if options.injection == Injection::Container {
-        wrapper::copy_beside(&mut spec);
+        wrapper::copy_in_container(&mut spec);
     }
     if let Some(secret) = &options.pull_secret
         && !is_public(image)
@@ -151,17 +151,17 @@ pub fn render_pod(
     if let Some(container) = function_container(&mut spec.containers) {
         match by_tag(image, options) {
             Some(by_tag) => {
-                place::place(container, &by_tag.to_string());
+                image::set_image(container, &by_tag.to_string());
                 // The node may have an older image with this tag.
                 container
                     .image_pull_policy
                     .get_or_insert_with(|| "Always".to_owned());
             }
-            None => place::place(container, &image.to_string()),
+            None => image::set_image(container, &image.to_string()),
         }
-        fill(container, entrypoint, options);
+        set_arguments(container, entrypoint, options);
         if let Some(announce) = announce {
-            wrapper::tell(container, create.name.as_str(), announce);
+            wrapper::set_announcement(container, create.name.as_str(), announce);
         }
     }
     harden::harden(&mut spec);
@@ -230,7 +230,8 @@ fn function_container(containers: &mut [Container]) -> Option<&mut Container> {
         .find(|container| container.name == FUNCTION_CONTAINER)
 }
 
-fn fill(container: &mut Container, entrypoint: &[String], options: &RenderOptions) {
+/// Sets the arguments, the port and the termination message policy of the function container.
+fn set_arguments(container: &mut Container, entrypoint: &[String], options: &RenderOptions) {
     let size = options.max_request_body_size.to_string();
     let port = PORT.to_string();
     let args = container.args.get_or_insert_default();
@@ -263,6 +264,7 @@ fn by_tag(image: &ImageReference, options: &RenderOptions) -> Option<ImageRefere
     }
 }
 
+/// Adds a pull secret unless the list has it.
 fn attach(secrets: &mut Vec<LocalObjectReference>, name: &str) {
     if !secrets.iter().any(|secret| secret.name == name) {
         secrets.push(LocalObjectReference {

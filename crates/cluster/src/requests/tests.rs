@@ -55,10 +55,10 @@ async fn returns_the_existing_pod_if_the_name_is_taken() {
         refusal(409, "pods \"fn-1\" already exists"),
         (200, serde_json::to_value(pod()).unwrap()),
     ]);
-    let CreateOutcome::NameTaken(seen) = cluster.create_pod(&pod()).await else {
+    let CreateOutcome::NameTaken(existing) = cluster.create_pod(&pod()).await else {
         panic!("the pod is there")
     };
-    assert_eq!(seen.observed.uid.as_str(), "u1");
+    assert_eq!(existing.observed.uid.as_str(), "u1");
 }
 
 #[tokio::test]

@@ -10,16 +10,16 @@ use super::default;
 /// Such a template was stored by a runner and never edited. Fields that the API server adds to
 /// stored objects are ignored.
 pub(super) fn is_built_in(template: &PodTemplateSpec) -> bool {
-    let Some(template) = bare(template) else {
+    let Some(template) = without_defaults(template) else {
         return false;
     };
     [default::pod_template(), default::first_pod_template()]
         .iter()
-        .any(|ours| bare(ours).as_ref() == Some(&template))
+        .any(|ours| without_defaults(ours).as_ref() == Some(&template))
 }
 
 /// Returns the template without the fields that hold the API server's defaults.
-fn bare(template: &PodTemplateSpec) -> Option<Value> {
+fn without_defaults(template: &PodTemplateSpec) -> Option<Value> {
     let mut value = serde_json::to_value(template).ok()?;
     strip(&mut value, &defaults());
     Some(value)

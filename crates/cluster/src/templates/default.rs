@@ -9,8 +9,8 @@ use crate::names::{
 };
 use crate::objects::{ServiceTemplate, ServiceTemplateSpec};
 
-/// Placeholder image, replaced when a pod is made. Stored objects must have an image.
-const REPLACED: &str = "to-be-replaced";
+/// Image in stored templates, which must have one; replaced when a pod is made.
+const PLACEHOLDER_IMAGE: &str = "to-be-replaced";
 
 /// Returns the built-in pod template as an object to store.
 pub(crate) fn pod_template_object(name: &str) -> PodTemplate {
@@ -34,13 +34,13 @@ pub(crate) fn pod_template() -> PodTemplateSpec {
         "spec": {
             "initContainers": [{
                 "name": COPY_CONTAINER,
-                "image": REPLACED,
+                "image": PLACEHOLDER_IMAGE,
                 "command": ["cp", "-a", format!("{WRAPPER_HOME}/."), TOOLS_DIR],
                 "volumeMounts": [{"name": TOOLS, "mountPath": TOOLS_DIR}],
             }],
             "containers": [{
                 "name": FUNCTION_CONTAINER,
-                "image": REPLACED,
+                "image": PLACEHOLDER_IMAGE,
                 "command": [format!("{TOOLS_DIR}/wrapper-server")],
                 // No limits: the memory that a function needs depends on its packages, and a
                 // function that worked without a limit must not be killed by a built-in one.

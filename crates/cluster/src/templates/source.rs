@@ -14,7 +14,7 @@ use super::{TemplateError, Templates};
 use crate::Observation;
 
 /// Shortest time between two reads of the template ConfigMap.
-const FASTEST_READ: Duration = Duration::from_secs(1);
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A source of templates.
 pub enum TemplateSource {
@@ -36,17 +36,18 @@ pub enum TemplateSource {
 // === impl TemplateSource ===
 
 impl TemplateSource {
-    pub(crate) async fn follow(self, seen: mpsc::UnboundedSender<Observation>) {
+    /// Reports the templates and their changes until the receiver is dropped.
+    pub(crate) async fn follow(self, observations: mpsc::UnboundedSender<Observation>) {
         match self {
-            Self::Objects(objects) => objects.follow(seen).await,
+            Self::Objects(objects) => objects.follow(observations).await,
             Self::ConfigMap {
                 client,
                 namespace,
                 name,
                 every,
             } => {
-                let every = every.max(FASTEST_READ);
-                config_map::follow(client, &namespace, &name, every, seen).await;
+                let every = every.max(SHORTEST_INTERVAL);
+                config_map::follow(client, &namespace, &name, every, observations).await;
             }
         }
     }

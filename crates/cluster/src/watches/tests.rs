@@ -57,19 +57,19 @@ fn following() -> (
             refuse(403, "forbidden")
         }
     });
-    let (sender, seen) = mpsc::unbounded_channel();
+    let (sender, observations) = mpsc::unbounded_channel();
     let templates = TemplateSource::Objects(TemplateObjects::new(client.clone(), "fns"));
     let tasks = watch(&client, "fns", templates, sender);
-    (seen, requests, tasks)
+    (observations, requests, tasks)
 }
 
 async fn until(
-    seen: &mut mpsc::UnboundedReceiver<Observation>,
+    observations: &mut mpsc::UnboundedReceiver<Observation>,
     last: impl Fn(&Observation) -> bool,
 ) -> Vec<Observation> {
     let mut all = Vec::new();
     while !all.last().is_some_and(&last) {
-        let next = tokio::time::timeout(LIMIT, seen.recv()).await;
+        let next = tokio::time::timeout(LIMIT, observations.recv()).await;
         all.push(next.expect("in time").expect("the watches go on"));
     }
     all
@@ -77,11 +77,14 @@ async fn until(
 
 #[tokio::test]
 async fn reports_each_pod_before_the_list_of_all_pods() {
-    let (mut seen, _, _tasks) = following();
-    let all = until(&mut seen, |seen| matches!(seen, Observation::Pods(_))).await;
+    let (mut observations, _, _tasks) = following();
+    let all = until(&mut observations, |observation| {
+        matches!(observation, Observation::Pods(_))
+    })
+    .await;
     let shown: Vec<_> = all
         .iter()
-        .filter_map(|seen| match seen {
+        .filter_map(|observation| match observation {
             Observation::Pod(sighting) => Some(sighting.observed.name.as_str()),
             _ => None,
         })
@@ -95,11 +98,14 @@ async fn reports_each_pod_before_the_list_of_all_pods() {
 
 #[tokio::test]
 async fn reports_no_address_for_a_headless_service() {
-    let (mut seen, _, _tasks) = following();
-    let all = until(&mut seen, |seen| matches!(seen, Observation::Services(_))).await;
+    let (mut observations, _, _tasks) = following();
+    let all = until(&mut observations, |observation| {
+        matches!(observation, Observation::Services(_))
+    })
+    .await;
     let addresses: Vec<_> = all
         .iter()
-        .filter_map(|seen| match seen {
+        .filter_map(|observation| match observation {
             Observation::Service(service) => Some(service.cluster_ip),
             _ => None,
         })
@@ -113,8 +119,11 @@ async fn reports_no_address_for_a_headless_service() {
 
 #[tokio::test]
 async fn watches_only_pods_with_the_image_label() {
-    let (mut seen, requests, _tasks) = following();
-    until(&mut seen, |seen| matches!(seen, Observation::Services(_))).await;
+    let (mut observations, requests, _tasks) = following();
+    until(&mut observations, |observation| {
+        matches!(observation, Observation::Services(_))
+    })
+    .await;
     let labelled = requests.all();
     let labelled: Vec<_> = labelled
         .iter()

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use watch::{Heard, Hold, Watch};
+use watch::{WaitOutcome, Watch, WatchGuard};
 
 use super::{
     Configuration, Outcome,
@@ -23,15 +23,15 @@ use super::{
 use crate::files::File;
 
 /// Time without events before files are read, because one edit causes several events.
-const QUIET: Duration = Duration::from_millis(50);
+const QUIET_PERIOD: Duration = Duration::from_millis(50);
 /// Longest delay of a reload while events keep coming.
-const PATIENCE: Duration = Duration::from_millis(500);
+const LONGEST_DELAY: Duration = Duration::from_millis(500);
 
 /// A guard for the watch of the files; dropping it ends the watch and its thread.
 #[derive(Debug)]
 #[must_use = "dropping it ends the watch"]
 pub struct Reload {
-    _hold: Hold,
+    _guard: WatchGuard,
 }
 
 /// The reason why files cannot be watched.
@@ -53,7 +53,7 @@ impl Configuration {
     /// After an invalid edit the last valid content stays in use, and the table has a problem that
     /// names the line.
     pub fn spawn_reload(&self) -> Result<Reload, ReloadError> {
-        let (watch, hold) = Watch::new().map_err(ReloadError::Watch)?;
+        let (watch, guard) = Watch::new().map_err(ReloadError::Watch)?;
         for directory in self.directories() {
             match watch.add(&directory) {
                 Ok(()) => {}
@@ -70,16 +70,17 @@ impl Configuration {
             .spawn(move || {
                 let metrics = Metrics::new();
                 // Changes between loading and watching cause no event.
-                configuration.look_again(&metrics);
-                while settle(&watch) {
-                    configuration.look_again(&metrics);
+                configuration.reload_files(&metrics);
+                while wait_until_quiet(&watch) {
+                    configuration.reload_files(&metrics);
                 }
             })
             .map_err(ReloadError::Thread)?;
-        Ok(Reload { _hold: hold })
+        Ok(Reload { _guard: guard })
     }
 
-    fn look_again(&self, metrics: &Metrics) {
+    /// Reads both files again and checks the binaries again.
+    fn reload_files(&self, metrics: &Metrics) {
         for file in [File::Config, File::PodCache] {
             let outcome = self.reload(file);
             let source = self.options().source(file);
@@ -95,6 +96,7 @@ impl Configuration {
         self.recheck_binaries();
     }
 
+    /// Returns the directories of both files and of the functions.
     fn directories(&self) -> BTreeSet<PathBuf> {
         let options = self.options();
         let parent = |file: &Path| match file.parent() {
@@ -109,17 +111,19 @@ impl Configuration {
     }
 }
 
-/// Waits for a change and then for [`QUIET`]; returns `false` once the guard is dropped.
-fn settle(watch: &Watch) -> bool {
-    if watch.wait(None) == Heard::End {
+/// Waits for a change and then for [`QUIET_PERIOD`] without one.
+///
+/// Returns `false` once the guard is dropped.
+fn wait_until_quiet(watch: &Watch) -> bool {
+    if watch.wait(None) == WaitOutcome::Closed {
         return false;
     }
-    let give_up = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + LONGEST_DELAY;
     loop {
-        match watch.wait(Some(QUIET)) {
-            Heard::Change if Instant::now() < give_up => {}
-            Heard::Change | Heard::Nothing => return true,
-            Heard::End => return false,
+        match watch.wait(Some(QUIET_PERIOD)) {
+            WaitOutcome::Change if Instant::now() < deadline => {}
+            WaitOutcome::Change | WaitOutcome::Timeout => return true,
+            WaitOutcome::Closed => return false,
         }
     }
 }

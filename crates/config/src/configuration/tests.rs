@@ -151,9 +151,9 @@ fn warns_of_unknown_fields_with_their_line() {
         ("pod-cache-config.yaml:4: ", "\"request\""),
     ];
     assert_eq!(problems.len(), expected.len(), "{problems:#?}");
-    for (problem, (place, field)) in problems.iter().zip(expected) {
+    for (problem, (location, field)) in problems.iter().zip(expected) {
         assert!(
-            problem.contains(place) && problem.contains(field),
+            problem.contains(location) && problem.contains(field),
             "{problem}"
         );
     }
@@ -246,17 +246,17 @@ fn adds_and_removes_objects() {
     let fixture = Fixture::new().binaries(&["fn"]);
     let configuration = fixture.configuration();
     let mut changes = configuration.watch();
-    let said = object("o").image("fn").binary("fn", &["v1"]).0;
+    let declaration = object("o").image("fn").binary("fn", &["v1"]).0;
 
-    configuration.replace_objects([said.clone()]);
+    configuration.replace_objects([declaration.clone()]);
     assert!(has_binary(&configuration, "fn:v1"));
     assert!(changes.has_changed().unwrap());
     changes.mark_unchanged();
 
-    configuration.replace_objects([said]);
+    configuration.replace_objects([declaration]);
     assert!(
         !changes.has_changed().unwrap(),
-        "saying the same again builds nothing"
+        "an equal declaration builds no new table"
     );
 
     configuration.replace_objects([]);

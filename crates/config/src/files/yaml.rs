@@ -52,7 +52,7 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str, file: &Source) -> Result<T,
 
 pub(super) fn malformed(file: &Source, line: u64, message: impl Into<String>) -> ConfigError {
     ConfigError::Malformed {
-        place: file.at_line(line),
+        location: file.at_line(line),
         message: message.into(),
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use runner_core::{Digest, ImageReference, TagConstraint};
 
-use super::{Executable, Function, Map, Statement, Table, WarmFunction, binary, version};
+use super::{Executable, Function, Map, ObjectEntry, Table, WarmFunction, binary, version};
 use crate::{
     Declaration, PodSettings, Problem, Source,
     files::{ExecEntry, PodCacheEntry},
@@ -111,7 +111,7 @@ impl Builder<'_> {
             (settings, Arc::new(pod.tags.clone()))
         });
         for repository in self.repositories(declaration) {
-            if !self.own(&repository, source) {
+            if !self.claim(&repository, source) {
                 continue;
             }
             if let Some((_, tags)) = &pods {
@@ -125,7 +125,7 @@ impl Builder<'_> {
                 });
                 self.table.warm.extend(fixed.chain(moving));
             }
-            self.function(&repository).object = Some(Statement {
+            self.function(&repository).object = Some(ObjectEntry {
                 source: source.clone(),
                 binary: binary.clone(),
                 pods: pods.clone(),
@@ -173,10 +173,10 @@ impl Builder<'_> {
         repositories
     }
 
-    /// Returns whether the object configures the repository.
+    /// Returns whether the object may configure the repository.
     ///
-    /// Reports a problem if an older object already configures it.
-    fn own(&mut self, repository: &ImageReference, source: &Source) -> bool {
+    /// Returns `false` and reports a problem if an older object already configures it.
+    fn claim(&mut self, repository: &ImageReference, source: &Source) -> bool {
         let Some(older) = self.function(repository).object.as_ref() else {
             return true;
         };

@@ -38,9 +38,9 @@ impl Fixture {
         let options = FileOptions {
             functions_dir: self.path("functions"),
             config: self.path("config.yaml"),
-            config_wanted: Wanted::IfThere,
+            config_wanted: Wanted::Optional,
             pod_cache_config: self.path("pod-cache-config.yaml"),
-            pod_cache_wanted: Wanted::IfThere,
+            pod_cache_wanted: Wanted::Optional,
             default_prefix: DEFAULT_PREFIX.to_owned(),
             binaries: Binaries::Check,
         };

@@ -277,6 +277,6 @@ fn keeps_the_digest_of_a_pod_that_names_its_image_by_tag() {
     assert_eq!(function.image_pull_policy.as_deref(), Some("Always"));
     pod.metadata.uid = Some("u1".to_owned());
     pod.metadata.resource_version = Some("1".to_owned());
-    let seen = crate::observe(&pod).unwrap();
-    assert_eq!(seen.observed.image, *create.function.image());
+    let observation = crate::observe(&pod).unwrap();
+    assert_eq!(observation.observed.image, *create.function.image());
 }

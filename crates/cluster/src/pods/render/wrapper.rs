@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{
 };
 use runner_core::environment;
 
-use super::{AnnounceTarget, Injection, RenderOptions, place::place};
+use super::{AnnounceTarget, Injection, RenderOptions, image::set_image};
 use crate::names::{COPY_CONTAINER, FUNCTION_CONTAINER, TOOLS, TOOLS_DIR, WRAPPER_HOME};
 
 /// Sets the wrapper's image in the container that copies it, or mounts the image instead.
@@ -15,7 +15,7 @@ pub(super) fn inject(spec: &mut PodSpec, options: &RenderOptions) {
         Injection::Init | Injection::Container => {
             for container in spec.init_containers.iter_mut().flatten() {
                 if container.name == COPY_CONTAINER {
-                    place(container, &options.wrapper_image);
+                    set_image(container, &options.wrapper_image);
                 }
             }
         }
@@ -29,7 +29,7 @@ pub(super) fn inject(spec: &mut PodSpec, options: &RenderOptions) {
 /// starts ordinary containers one after the other without such a pause, each as soon as the
 /// `postStart` hook of the previous one is done. So the copy command becomes the hook of a
 /// container that does nothing else.
-pub(super) fn copy_beside(spec: &mut PodSpec) {
+pub(super) fn copy_in_container(spec: &mut PodSpec) {
     let init = spec.init_containers.get_or_insert_default();
     let copying = init.extract_if(.., |container| {
         container.name == COPY_CONTAINER && container.command.is_some()
@@ -53,6 +53,7 @@ pub(super) fn copy_beside(spec: &mut PodSpec) {
     spec.containers.splice(0..0, beside);
 }
 
+/// Replaces the init container and its volume by a volume with the wrapper's image.
 fn mount(spec: &mut PodSpec, image: &str) {
     if let Some(containers) = &mut spec.init_containers {
         containers.retain(|container| container.name != COPY_CONTAINER);
@@ -92,7 +93,7 @@ fn mount(spec: &mut PodSpec, image: &str) {
 /// Sets the environment variables for the wrapper's announcement.
 ///
 /// The wrapper removes them from the function's environment.
-pub(super) fn tell(container: &mut Container, slot: &str, announce: &AnnounceTarget) {
+pub(super) fn set_announcement(container: &mut Container, slot: &str, announce: &AnnounceTarget) {
     let value = |name: &str, value: &str| EnvVar {
         name: name.to_owned(),
         value: Some(value.to_owned()),

@@ -7,10 +7,10 @@ use kube::{Api, Client};
 use tokio::sync::mpsc;
 
 use super::{TemplateError, Templates, report};
-use crate::{ApiError, Observation, requests::within};
+use crate::{ApiError, Observation, requests::with_timeout};
 
 /// Time between two reads of a ConfigMap that is missing or cannot be used.
-const UNTIL_GOOD: Duration = Duration::from_secs(2);
+const UNUSABLE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Polls the ConfigMap and reports every change.
 pub(super) async fn follow(
@@ -18,12 +18,12 @@ pub(super) async fn follow(
     namespace: &str,
     name: &str,
     every: Duration,
-    seen: mpsc::UnboundedSender<Observation>,
+    observations: mpsc::UnboundedSender<Observation>,
 ) {
     let maps: Api<ConfigMap> = Api::namespaced(client, namespace);
     let mut last = None;
     loop {
-        let read = match within(maps.get(name)).await {
+        let read = match with_timeout(maps.get(name)).await {
             Ok(map) => Some(Templates::of_config_map(&map)),
             Err(error) => {
                 let lasting = matches!(error, ApiError::NotFound(_) | ApiError::Refused(_));
@@ -42,13 +42,17 @@ pub(super) async fn follow(
             && last.as_ref() != Some(&templates)
         {
             last = Some(templates.clone());
-            if seen.send(report(templates)).is_err() {
+            if observations.send(report(templates)).is_err() {
                 return;
             }
         }
         // Without a usable template, poll faster: an operator may be about to correct it.
         let good = matches!(last, Some(Ok(_)));
-        let pause = if good { every } else { every.min(UNTIL_GOOD) };
+        let pause = if good {
+            every
+        } else {
+            every.min(UNUSABLE_INTERVAL)
+        };
         tokio::time::sleep(pause).await;
     }
 }

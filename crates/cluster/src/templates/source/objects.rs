@@ -20,14 +20,14 @@ use crate::{
     client::{WatchBackoff, watch_config},
     names::{POD_TEMPLATE, SERVICE_TEMPLATE},
     objects::ServiceTemplate,
-    requests::{post, within},
+    requests::{post, with_timeout},
     templates::default,
 };
 
 /// Time between two attempts to list a kind that does not exist or may not be listed.
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 /// The same time with `--template-wait-timeout`, when the kind may be installed soon.
-const LOOK_AGAIN_SOON: Duration = Duration::from_secs(1);
+const SHORT_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The two template objects, and the handling of missing ones.
 pub struct TemplateObjects {
@@ -55,23 +55,23 @@ pub struct MissingTemplates {
 
 /// The known state of one of the two objects.
 #[derive(Clone)]
-enum Part<K> {
+enum ObjectState<K> {
     /// Nothing is known, or the object is about to be created.
     Pending,
     /// The object does not exist and is not created: the built-in template is used.
     Absent,
     /// The object must exist, but does not.
     Missing(TemplateError),
-    There(Box<K>),
+    Present(Box<K>),
 }
 
 /// A change of one object, reported by the watch.
 enum Change<K> {
-    There(Box<K>),
+    Present(Box<K>),
     /// The kind can be listed and has no such object.
     Absent,
     /// The kind is unknown or may not be listed.
-    Hidden(String),
+    Unlisted(String),
 }
 
 struct Object<K> {
@@ -84,7 +84,7 @@ struct Object<K> {
     ///
     /// An object that was removed is not created again: the installation may be being removed.
     existed: bool,
-    known: watch::Sender<Part<K>>,
+    known: watch::Sender<ObjectState<K>>,
 }
 
 // === impl TemplateObjects ===
@@ -103,7 +103,7 @@ impl TemplateObjects {
     }
 
     /// Watches both objects and reports every change of the pair.
-    pub(super) async fn follow(self, seen: mpsc::UnboundedSender<Observation>) {
+    pub(super) async fn follow(self, observations: mpsc::UnboundedSender<Observation>) {
         let built_in = default::pod_template_object(&self.pod_name);
         let (pod, mut pod_known) = self.object::<PodTemplate>(&self.pod_name, built_in);
         let built_in = default::service_template_object(&self.service_name);
@@ -120,7 +120,7 @@ impl TemplateObjects {
                     && last.as_ref() != Some(&templates)
                 {
                     last = Some(templates.clone());
-                    if seen.send(report(templates)).is_err() {
+                    if observations.send(report(templates)).is_err() {
                         return;
                     }
                 }
@@ -137,11 +137,11 @@ impl TemplateObjects {
         }
     }
 
-    fn object<K>(&self, name: &str, built_in: K) -> (Object<K>, watch::Receiver<Part<K>>)
+    fn object<K>(&self, name: &str, built_in: K) -> (Object<K>, watch::Receiver<ObjectState<K>>)
     where
         K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
     {
-        let (known, changes) = watch::channel(Part::Pending);
+        let (known, changes) = watch::channel(ObjectState::Pending);
         let object = Object {
             api: Api::namespaced(self.client.clone(), &self.namespace),
             name: name.to_owned(),
@@ -157,8 +157,8 @@ impl TemplateObjects {
 
 /// Returns the templates of both objects, or `None` while one of them is pending.
 fn pair(
-    pod: &Part<PodTemplate>,
-    service: &Part<ServiceTemplate>,
+    pod: &ObjectState<PodTemplate>,
+    service: &ObjectState<ServiceTemplate>,
 ) -> Option<Result<Templates, TemplateError>> {
     match (pod.object()?, service.object()?) {
         (Ok(pod), Ok(service)) => Some(Templates::of_objects(pod, service)),
@@ -179,12 +179,12 @@ where
         + 'static,
 {
     async fn follow(mut self) {
-        let look_again = match self.missing.wait {
-            Duration::ZERO => LOOK_AGAIN,
-            _ => LOOK_AGAIN_SOON,
+        let retry_interval = match self.missing.wait {
+            Duration::ZERO => RETRY_INTERVAL,
+            _ => SHORT_RETRY_INTERVAL,
         };
-        let mut changes = pin!(changes(self.api.clone(), &self.name, look_again));
-        let mut again = WatchBackoff::default();
+        let mut changes = pin!(changes(self.api.clone(), &self.name, retry_interval));
+        let mut backoff = WatchBackoff::default();
         // The time at which a missing object is created or becomes an error.
         let mut due: Option<Instant> = None;
         let mut logged = false;
@@ -193,19 +193,19 @@ where
                 biased;
                 change = changes.next() => match change {
                     None => return,
-                    Some(Change::There(object)) => {
+                    Some(Change::Present(object)) => {
                         due = None;
                         self.existed = true;
-                        self.known.send_replace(Part::There(object));
+                        self.known.send_replace(ObjectState::Present(object));
                     }
                     Some(Change::Absent) if self.existed => self.give_up("it was removed"),
                     Some(Change::Absent) => {
                         due = due.or_else(|| Some(Instant::now() + self.missing.wait));
                     }
-                    Some(Change::Hidden(_)) if self.is_awaited() => {
+                    Some(Change::Unlisted(_)) if self.is_awaited() => {
                         due = due.or_else(|| Some(Instant::now() + self.missing.wait));
                     }
-                    Some(Change::Hidden(why)) => {
+                    Some(Change::Unlisted(why)) => {
                         due = None;
                         self.give_up(&why);
                     }
@@ -217,7 +217,7 @@ where
                             if !std::mem::replace(&mut logged, true) {
                                 error.log("cannot store the built-in template yet", &self.name);
                             }
-                            Some(Instant::now() + again.next().unwrap_or(LOOK_AGAIN))
+                            Some(Instant::now() + backoff.next().unwrap_or(RETRY_INTERVAL))
                         }
                     };
                 }
@@ -227,7 +227,7 @@ where
 
     /// Returns whether the state is still pending and the kind may be installed soon.
     fn is_awaited(&self) -> bool {
-        !self.missing.wait.is_zero() && matches!(*self.known.borrow(), Part::Pending)
+        !self.missing.wait.is_zero() && matches!(*self.known.borrow(), ObjectState::Pending)
     }
 
     /// Creates the object from the built-in template, so that operators can find and change it.
@@ -239,11 +239,12 @@ where
             self.give_up("it does not exist");
             return Ok(());
         }
-        match within(self.api.create(&post(), &self.built_in)).await {
+        match with_timeout(self.api.create(&post(), &self.built_in)).await {
             Ok(created) => {
                 tracing::info!(name = self.name, "stored the built-in template");
                 self.existed = true;
-                self.known.send_replace(Part::There(Box::new(created)));
+                self.known
+                    .send_replace(ObjectState::Present(Box::new(created)));
             }
             // Another replica created the object first; the watch shows it.
             Err(ApiError::Conflict(_)) => {}
@@ -253,7 +254,7 @@ where
                     %error,
                     "cannot store the built-in template; it is used all the same"
                 );
-                self.known.send_replace(Part::Absent);
+                self.known.send_replace(ObjectState::Absent);
             }
             Err(error) => return Err(error),
         }
@@ -263,14 +264,14 @@ where
     /// Falls back to the built-in template, or reports that the object must exist.
     fn give_up(&self, why: &str) {
         self.known.send_replace(if self.missing.skip_creation {
-            Part::Missing(TemplateError::Missing {
+            ObjectState::Missing(TemplateError::Missing {
                 kind: K::kind(&()).into_owned(),
                 namespace: self.namespace.clone(),
                 name: self.name.clone(),
                 why: why.to_owned(),
             })
         } else {
-            Part::Absent
+            ObjectState::Absent
         });
     }
 }
@@ -279,14 +280,14 @@ where
 fn changes<K>(
     api: Api<K>,
     name: &str,
-    look_again: Duration,
+    retry_interval: Duration,
 ) -> impl futures::Stream<Item = Change<K>> + use<K>
 where
     K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + 'static,
 {
     let config = watch_config().fields(&format!("metadata.name={name}"));
     let mut listed = None;
-    let mut hidden = false;
+    let mut refused = false;
     let events = watcher(api, config).backoff(WatchBackoff::default());
     events.filter_map(move |event| {
         let mut pause = Duration::ZERO;
@@ -300,19 +301,19 @@ where
                 None
             }
             Ok(watcher::Event::InitDone) => Some(match listed.take() {
-                Some(object) => Change::There(Box::new(object)),
+                Some(object) => Change::Present(Box::new(object)),
                 None => Change::Absent,
             }),
-            Ok(watcher::Event::Apply(object)) => Some(Change::There(Box::new(object))),
+            Ok(watcher::Event::Apply(object)) => Some(Change::Present(Box::new(object))),
             Ok(watcher::Event::Delete(_)) => Some(Change::Absent),
             Err(error) => lasting(&error).map(|why| {
                 // The first refusal is reported at once; after that, retries are rarer.
-                if std::mem::replace(&mut hidden, true) {
-                    pause = look_again;
+                if std::mem::replace(&mut refused, true) {
+                    pause = retry_interval;
                 } else {
                     tracing::debug!(why, "a template cannot be watched");
                 }
-                Change::Hidden(why)
+                Change::Unlisted(why)
             }),
         };
         async move {
@@ -333,16 +334,16 @@ fn lasting(error: &watcher::Error) -> Option<String> {
     }
 }
 
-// === impl Part ===
+// === impl ObjectState ===
 
-impl<K> Part<K> {
+impl<K> ObjectState<K> {
     #[allow(clippy::option_option)]
     fn object(&self) -> Option<Result<Option<&K>, &TemplateError>> {
         match self {
             Self::Pending => None,
             Self::Absent => Some(Ok(None)),
             Self::Missing(error) => Some(Err(error)),
-            Self::There(object) => Some(Ok(Some(object))),
+            Self::Present(object) => Some(Ok(Some(object))),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 const LIMIT: Duration = Duration::from_secs(60);
 
 struct Following {
-    seen: mpsc::UnboundedReceiver<Observation>,
+    observations: mpsc::UnboundedReceiver<Observation>,
     requests: ApiRequests,
     _task: tokio::task::JoinSet<()>,
 }
@@ -26,19 +26,19 @@ impl Following {
         source: impl FnOnce(Client) -> TemplateSource,
     ) -> Self {
         let (client, requests) = client(answer);
-        let (sender, seen) = mpsc::unbounded_channel();
+        let (sender, observations) = mpsc::unbounded_channel();
         let mut task = tokio::task::JoinSet::new();
         task.spawn(source(client).follow(sender));
         Self {
-            seen,
+            observations,
             requests,
             _task: task,
         }
     }
 
     async fn next(&mut self) -> Result<Arc<Templates>, TemplateError> {
-        let seen = tokio::time::timeout(LIMIT, self.seen.recv()).await;
-        match seen.expect("something is seen in time") {
+        let observation = tokio::time::timeout(LIMIT, self.observations.recv()).await;
+        match observation.expect("an observation in time") {
             Some(Observation::Templates(templates)) => templates,
             other => panic!("{other:?}"),
         }

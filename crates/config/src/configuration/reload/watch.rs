@@ -26,34 +26,37 @@ const CHANGES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::CLOSE_WRITE)
     .union(WatchFlags::ATTRIB);
 
-/// A set of watched directories; the watch ends when its [`Hold`] is dropped.
+/// A set of watched directories; the watch ends when its [`WatchGuard`] is dropped.
 pub(super) struct Watch {
     events: OwnedFd,
-    held: PipeReader,
+    /// Readable once the guard is dropped.
+    closed: PipeReader,
 }
 
 /// A guard that keeps its [`Watch`] alive.
 #[derive(Debug)]
-pub(super) struct Hold {
-    _held: PipeWriter,
+pub(super) struct WatchGuard {
+    _open: PipeWriter,
 }
 
 /// The result of a wait.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum WaitOutcome {
+    /// A file in a watched directory changed.
     Change,
-    Nothing,
-    /// The [`Hold`] was dropped.
-    End,
+    /// The time limit passed without a change.
+    Timeout,
+    /// The [`WatchGuard`] was dropped, or waiting failed.
+    Closed,
 }
 
 // === impl Watch ===
 
 impl Watch {
-    pub(super) fn new() -> io::Result<(Self, Hold)> {
-        let (held, hold) = io::pipe()?;
+    pub(super) fn new() -> io::Result<(Self, WatchGuard)> {
+        let (closed, open) = io::pipe()?;
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        Ok((Self { events, held }, Hold { _held: hold }))
+        Ok((Self { events, closed }, WatchGuard { _open: open }))
     }
 
     pub(super) fn add(&self, directory: &Path) -> io::Result<()> {
@@ -62,25 +65,25 @@ impl Watch {
     }
 
     /// Waits for the next change, at most for `limit`.
-    pub(super) fn wait(&self, limit: Option<Duration>) -> Heard {
+    pub(super) fn wait(&self, limit: Option<Duration>) -> WaitOutcome {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         let mut sources = [
             PollFd::new(&self.events, PollFlags::IN),
-            PollFd::new(&self.held, PollFlags::IN),
+            PollFd::new(&self.closed, PollFlags::IN),
         ];
         loop {
             match poll(&mut sources, limit.as_ref()) {
                 Err(Errno::INTR) => continue,
-                Ok(0) => return Heard::Nothing,
+                Ok(0) => return WaitOutcome::Timeout,
                 // A failed poll would fail forever.
-                Err(_) => return Heard::End,
+                Err(_) => return WaitOutcome::Closed,
                 Ok(_) => {}
             }
             if !sources[1].revents().is_empty() {
-                return Heard::End;
+                return WaitOutcome::Closed;
             }
             self.drain();
-            return Heard::Change;
+            return WaitOutcome::Change;
         }
     }
 
@@ -105,20 +108,20 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("config.yaml");
         fs::write(&file, "one").unwrap();
-        let (watch, _hold) = Watch::new().unwrap();
+        let (watch, _guard) = Watch::new().unwrap();
         watch.add(directory.path()).unwrap();
         fs::read(&file).unwrap();
         fs::read_dir(directory.path()).unwrap().for_each(drop);
-        assert_eq!(watch.wait(AT_ONCE), Heard::Nothing);
+        assert_eq!(watch.wait(AT_ONCE), WaitOutcome::Timeout);
         fs::write(&file, "two").unwrap();
-        assert_eq!(watch.wait(SOON), Heard::Change);
-        assert_eq!(watch.wait(AT_ONCE), Heard::Nothing);
+        assert_eq!(watch.wait(SOON), WaitOutcome::Change);
+        assert_eq!(watch.wait(AT_ONCE), WaitOutcome::Timeout);
     }
 
     #[test]
-    fn ends_when_the_hold_is_dropped() {
-        let (watch, hold) = Watch::new().unwrap();
-        drop(hold);
-        assert_eq!(watch.wait(None), Heard::End);
+    fn closes_when_the_guard_is_dropped() {
+        let (watch, guard) = Watch::new().unwrap();
+        drop(guard);
+        assert_eq!(watch.wait(None), WaitOutcome::Closed);
     }
 }

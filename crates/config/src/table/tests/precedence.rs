@@ -218,20 +218,20 @@ proptest! {
                 let oldest = objects
                     .iter()
                     .map(|object| &object.0)
-                    .filter(|said| said.binary.is_some() || said.pod.is_some())
-                    .filter(|said| said.image == name)
-                    .filter(|said| {
+                    .filter(|declaration| declaration.binary.is_some() || declaration.pod.is_some())
+                    .filter(|declaration| declaration.image == name)
+                    .filter(|declaration| {
                         let named = |it: &String| it.trim_end_matches('/') == prefix.trim_end_matches('/');
-                        said.prefixes.iter().any(named) || (prefix.is_empty() && said.prefixes.is_empty())
+                        declaration.prefixes.iter().any(named) || (prefix.is_empty() && declaration.prefixes.is_empty())
                     })
-                    .min_by_key(|said| said.age.clone());
-                let binary = oldest.and_then(|said| said.binary.as_ref()).map(|binary| &binary.path);
+                    .min_by_key(|declaration| declaration.age.clone());
+                let binary = oldest.and_then(|declaration| declaration.binary.as_ref()).map(|binary| &binary.path);
                 let found = table.executable(&image, None);
                 prop_assert_eq!(found.is_some(), binary.is_some());
                 if let (Some(found), Some(path)) = (found, binary) {
                     prop_assert!(found.executable.path.ends_with(path));
                 }
-                let pods = oldest.and_then(|said| said.pod.as_ref()).and_then(|pod| pod.settings.max_pods);
+                let pods = oldest.and_then(|declaration| declaration.pod.as_ref()).and_then(|pod| pod.settings.max_pods);
                 prop_assert_eq!(table.pod_settings(&image).max_pods, pods);
             }
         }

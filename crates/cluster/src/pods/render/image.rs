@@ -9,7 +9,7 @@ use runner_core::ImageReference;
 /// template's image. Such a policy is not the author's choice, so it is removed and the API server
 /// chooses the default for the new image. Otherwise the image `to-be-replaced` of most templates,
 /// which has no tag, would make every pod start ask the registry for a digest that the node has.
-pub(super) fn place(container: &mut Container, image: &str) {
+pub(super) fn set_image(container: &mut Container, image: &str) {
     let replaced = container.image.as_deref().unwrap_or_default();
     let policy = container.image_pull_policy.as_deref();
     if policy == Some(default_policy(replaced)) {
@@ -49,7 +49,7 @@ mod tests {
                 image_pull_policy: Some(policy.to_owned()),
                 ..Container::default()
             };
-            place(&mut container, "example.com/fn:v2");
+            set_image(&mut container, "example.com/fn:v2");
             assert_eq!(
                 container.image_pull_policy.is_some(),
                 kept,
