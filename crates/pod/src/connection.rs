@@ -11,12 +11,12 @@ use futures::{StreamExt, stream::FuturesUnordered};
 use http::HeaderMap;
 use runner_core::{EvaluationError, Output, Reason};
 use runner_proto::{
-    Uncopied, Uncopying,
     evaluator::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient},
     health::{
         HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
     },
     status,
+    wire::{SegmentedChannel, SegmentedMessage},
 };
 use tonic::{
     Code, Status,
@@ -175,7 +175,7 @@ pub(crate) async fn evaluate(
     deadline: Instant,
     limit: usize,
 ) -> Result<Output, Failed> {
-    let mut client = FunctionEvaluatorClient::new(Uncopying(channel))
+    let mut client = FunctionEvaluatorClient::new(SegmentedChannel(channel))
         .max_decoding_message_size(limit)
         .max_encoding_message_size(usize::MAX);
     let message = EvaluateFunctionRequest {
@@ -183,7 +183,7 @@ pub(crate) async fn evaluate(
         image,
         ..EvaluateFunctionRequest::default()
     };
-    let mut request = Uncopied::request(message);
+    let mut request = SegmentedMessage::request(message);
     *request.metadata_mut() = MetadataMap::from_headers(headers);
     request.set_timeout(deadline.saturating_duration_since(Instant::now()));
     match client.evaluate_function(request).await {

@@ -11,6 +11,7 @@ use runner_core::{
     text::{excerpt, shorten},
 };
 use runner_process::{Completed, Engine, Program, RunError, StartError};
+use runner_proto::wire::field_length;
 
 use crate::{Wording, outcome};
 
@@ -91,7 +92,7 @@ impl ProgramEvaluator {
     fn fit(&self, image: &str, completed: Completed) -> Result<(Bytes, Bytes), EvaluationError> {
         let Completed { stdout, stderr, .. } = completed;
         match self.message_limit.checked_sub(field_length(stdout.len())) {
-            Some(room) => Ok((stdout, fitting(stderr, room))),
+            Some(room) => Ok((stdout, fit_log(stderr, room))),
             None => Err(self.too_large(image, &format!("{} bytes", stdout.len()))),
         }
     }
@@ -178,22 +179,12 @@ impl ProgramEvaluator {
 }
 
 /// Shortens a log to the space that its output left in a message, by cutting out its middle.
-fn fitting(log: Bytes, room: usize) -> Bytes {
+fn fit_log(log: Bytes, room: usize) -> Bytes {
     let longest = (0..=room.min(log.len())).rev();
     // The encoded length takes a few bytes, too.
     match longest.take(8).find(|length| field_length(*length) <= room) {
         Some(length) => shorten(log, length),
         None => Bytes::new(),
-    }
-}
-
-/// Returns the bytes that a field of this length takes in a message: its key, length and content.
-/// An empty field is left out.
-fn field_length(length: usize) -> usize {
-    let bits = usize::BITS - length.leading_zeros();
-    match length {
-        0 => 0,
-        _ => 1 + bits.div_ceil(7) as usize + length,
     }
 }
 
@@ -213,8 +204,8 @@ mod tests {
             let limit = prost::Message::encoded_len(&message);
             assert_eq!(limit, field_length(list) + field_length(log));
             let room = limit - field_length(list);
-            assert_eq!(fitting(message.log.clone(), room), message.log);
-            let shorter = fitting(message.log, room.saturating_sub(1));
+            assert_eq!(fit_log(message.log.clone(), room), message.log);
+            let shorter = fit_log(message.log, room.saturating_sub(1));
             assert!(
                 field_length(shorter.len()) < room.max(1),
                 "{list} and {log}"

@@ -3,9 +3,7 @@
 //! The mapping, in both directions, is in [`status`] and nowhere else.
 
 pub mod status;
-mod uncopied;
-
-pub use uncopied::{Uncopied, Uncopying};
+pub mod wire;
 
 /// The protobuf message of a duration.
 pub use prost_types::Duration as WireDuration;

@@ -3,13 +3,13 @@
 //! Encoding and decoding are inverse for statuses sent by this project, so an error that a wrapper
 //! reports keeps its code, text and details on its way through the runner.
 
-mod fit;
-
 use std::{collections::HashMap, time::Duration};
 
 use runner_core::{EvaluationError, Reason};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::wire::status_size;
 
 /// The `domain` of every `ErrorInfo` this project sends.
 pub const DOMAIN: &str = "fn.kpt.dev";
@@ -55,7 +55,7 @@ pub fn encode(error: &EvaluationError) -> Status {
 /// Long texts are cut to the header size that the client accepts.
 #[must_use]
 pub fn encode_for(error: &EvaluationError, user_agent: &str) -> Status {
-    fit::fit(error, fit::room(user_agent), whole)
+    status_size::shorten_to(error, status_size::max_size_for(user_agent), whole)
 }
 
 fn whole(error: &EvaluationError) -> Status {

@@ -7,12 +7,12 @@ use futures::FutureExt;
 use http::HeaderMap;
 use runner_core::{Evaluation, EvaluationError, Evaluator, Output, Reason};
 use runner_proto::{
-    Uncopied,
     evaluator::{
         EvaluateFunctionRequest, EvaluateFunctionResponse,
         function_evaluator_server::FunctionEvaluator,
     },
     status,
+    wire::SegmentedMessage,
 };
 use tonic::{Request, Response, Status};
 use tracing::{Instrument, info, info_span, trace, warn};
@@ -83,12 +83,12 @@ impl FunctionEvaluator for Evaluations {
 // === impl Evaluations ===
 
 impl Evaluations {
-    /// Returns a response. The layer in `front` sends a long one without copying it.
+    /// Returns a response. The layer in `dispatch` sends a long one without copying it.
     fn respond(&self, message: EvaluateFunctionResponse) -> Response<EvaluateFunctionResponse> {
-        match Uncopied::response(message, self.message_limit) {
-            Ok(uncopied) => {
+        match SegmentedMessage::response(message, self.message_limit) {
+            Ok(segmented) => {
                 let mut response = Response::new(EvaluateFunctionResponse::default());
-                response.extensions_mut().insert(uncopied);
+                response.extensions_mut().insert(segmented);
                 response
             }
             Err(message) => Response::new(message),

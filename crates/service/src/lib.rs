@@ -1,8 +1,8 @@
 //! The gRPC server: evaluations, health, status, reflection, limits and graceful shutdown.
 //!
 //! ```text
-//! listener ─→ front ─→ Evaluations ─→ dyn Evaluator
-//!                   └→ router ─→ health, status, reflection
+//! listener ─→ dispatch ─→ Evaluations ─→ dyn Evaluator
+//!                      └→ router ─→ health, status, reflection
 //! ```
 //!
 //! The server calls an [`Evaluator`](runner_core::Evaluator) and does not depend on its
@@ -10,9 +10,8 @@
 
 mod calls;
 mod deadline;
+mod dispatch;
 mod evaluations;
-mod front;
-mod gathered;
 mod health;
 mod lifecycle;
 mod listen;

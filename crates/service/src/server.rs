@@ -12,6 +12,7 @@ use runner_proto::{
     evaluator::function_evaluator_server::{self, FunctionEvaluatorServer},
     health::health_server,
     runner_status::runner_status_server,
+    wire::SingleWrite,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -25,8 +26,8 @@ use tonic::{
 #[cfg(feature = "tls")]
 use crate::Tls;
 use crate::{
-    Health, Lifecycle, ListenAt, StatusSource, StuckCheck, TraceParent, evaluations::Evaluations,
-    front::EvaluationsFirst, gathered::Gathered, lifecycle::Phase, status::Reports,
+    Health, Lifecycle, ListenAt, StatusSource, StuckCheck, TraceParent, dispatch::DispatchLayer,
+    evaluations::Evaluations, lifecycle::Phase, status::Reports,
 };
 
 /// Interval of HTTP/2 pings (30 s).
@@ -62,7 +63,7 @@ pub struct ServerOptions {
 }
 
 type Router = tonic::transport::server::Router<
-    tower::layer::util::Stack<EvaluationsFirst, tower::layer::util::Identity>,
+    tower::layer::util::Stack<DispatchLayer, tower::layer::util::Identity>,
 >;
 
 /// A server that has bound its port.
@@ -150,7 +151,10 @@ impl Server {
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .layer(EvaluationsFirst { evaluations, limit })
+            .layer(DispatchLayer {
+                service: evaluations,
+                limit,
+            })
             .add_service(Health::server(lifecycle.clone(), stuck))
             .add_optional_service(status)
             .add_service(reflection().build_v1()?)
@@ -177,7 +181,7 @@ impl Server {
         if let Some(tls) = self.tls {
             return serve_on(tls.accept(incoming), self.router, self.lifecycle).await;
         }
-        let incoming = incoming.map(|connection| connection.map(Gathered::new));
+        let incoming = incoming.map(|connection| connection.map(SingleWrite::new));
         serve_on(incoming, self.router, self.lifecycle).await
     }
 }

@@ -8,44 +8,44 @@
 use runner_core::{EvaluationError, text::cut_middle};
 use tonic::{Status, codegen::http::HeaderMap};
 
-use super::OWN_AGENT;
+use crate::status::OWN_AGENT;
 
-/// Largest size of a status in bytes (7 KiB): the smallest limit of a client, minus room for
+/// Largest size of a status in bytes (7 KiB): the smallest limit of a client, minus the space for
 /// headers that are added on the way.
-const BUDGET: usize = 7 << 10;
+const MAX_SIZE: usize = 7 << 10;
 
 /// Largest size of a status for Go clients in bytes (256 KiB).
 ///
 /// It is far below Go's limit and far more than the error of an evaluation needs. Porch is written
 /// in Go, and its package authors should see the whole error.
-const GO_BUDGET: usize = 256 << 10;
+const MAX_SIZE_FOR_GO: usize = 256 << 10;
 
 /// Bytes that HTTP/2 counts for each header in addition to its name and value.
-const PER_HEADER: usize = 32;
+const HEADER_OVERHEAD: usize = 32;
 
 /// Returns the size in bytes of a status that a client accepts, judged by its user agent.
-pub(super) fn room(user_agent: &str) -> usize {
+pub(crate) fn max_size_for(user_agent: &str) -> usize {
     if user_agent.contains("grpc-go/") || user_agent.contains(OWN_AGENT) {
-        GO_BUDGET
+        MAX_SIZE_FOR_GO
     } else {
-        BUDGET
+        MAX_SIZE
     }
 }
 
 /// Returns a status with as much of the error as fits; the longest texts lose their middle.
-pub(super) fn fit(
+pub(crate) fn shorten_to(
     error: &EvaluationError,
-    room: usize,
+    max_size: usize,
     status: impl Fn(&EvaluationError) -> Status,
 ) -> Status {
     let whole = status(error);
-    if size(&whole) <= room {
+    if size(&whole) <= max_size {
         return whole;
     }
-    let mut longest = room;
+    let mut longest = max_size;
     loop {
         let cut = status(&cut_texts(error, longest));
-        if size(&cut) <= room || longest == 0 {
+        if size(&cut) <= max_size || longest == 0 {
             return cut;
         }
         longest = longest * 7 / 8;
@@ -57,7 +57,7 @@ fn size(status: &Status) -> usize {
     match status.add_header(&mut headers) {
         Ok(()) => headers
             .iter()
-            .map(|(name, value)| name.as_str().len() + value.len() + PER_HEADER)
+            .map(|(name, value)| name.as_str().len() + value.len() + HEADER_OVERHEAD)
             .sum(),
         Err(_) => usize::MAX,
     }
@@ -78,10 +78,8 @@ fn cut_texts(error: &EvaluationError, longest: usize) -> EvaluationError {
 mod tests {
     use runner_core::Reason;
 
-    use super::{
-        super::{encode, encode_for},
-        *,
-    };
+    use super::*;
+    use crate::status::{decode, encode, encode_for};
 
     fn long(text: &str) -> EvaluationError {
         let text = format!("first {} last", text.repeat(100_000 / text.len()));
@@ -94,10 +92,10 @@ mod tests {
     fn fits_any_text_and_keeps_both_ends() {
         for text in ["text ", "\0", "é", "\u{1F980}", "\n"] {
             let status = encode(&long(text));
-            assert!(size(&status) <= BUDGET);
-            assert!(size(&status) > BUDGET / 2, "no more is cut than needed");
+            assert!(size(&status) <= MAX_SIZE);
+            assert!(size(&status) > MAX_SIZE / 2, "no more is cut than needed");
             assert!(status.message().starts_with("first") && status.message().ends_with("last"));
-            let error = super::super::decode(&status);
+            let error = decode(&status);
             assert_eq!(error.fact("image"), Some("example.com/fn:v1"));
             assert!(
                 error
@@ -117,6 +115,20 @@ mod tests {
             let status = encode_for(&error, agent);
             assert_eq!(status.message(), error.message(), "{agent}");
         }
+    }
+
+    #[test]
+    fn measures_the_headers_that_tonic_sends() {
+        let status = encode(&long("text "));
+        let measured = size(&status);
+        let response: http::Response<tonic::body::Body> = status.into_http();
+        let sent: usize = response
+            .headers()
+            .iter()
+            .filter(|(name, _)| name.as_str().starts_with("grpc-"))
+            .map(|(name, value)| name.as_str().len() + value.len() + HEADER_OVERHEAD)
+            .sum();
+        assert_eq!(measured, sent);
     }
 
     #[test]
