@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_krmignore_of_a_subdirectory_overrides_the_outer_one() {
+    fn prefers_the_krmignore_of_a_subdirectory() {
         let directory = package(&[
             (".krmignore", "*.yaml\n"),
             ("sub/.krmignore", "!x.yaml\n"),

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_nothing_if_a_file_changed_meanwhile() {
+    fn writes_nothing_if_a_file_changed_after_it_was_read() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::write(root.join("a.yaml"), "a").unwrap();

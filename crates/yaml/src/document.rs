@@ -320,7 +320,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn joining_undoes_splitting(lines in prop::collection::vec(prop_oneof![
+        fn restores_the_text_when_split_documents_are_joined(lines in prop::collection::vec(prop_oneof![
             Just("---"), Just("--- # x"), Just("# comment"), Just(""), Just("a: 1"), Just("b: é # x"),
             Just("c: |"), Just("  text"), Just("  # not a comment"), Just("..."), Just("d: {x: [1]}"),
             Just("  "), Just("- item"),
@@ -335,7 +335,7 @@ mod tests {
 
         /// Setting any scalar changes the bytes of that scalar and no others.
         #[test]
-        fn setting_a_scalar_keeps_all_other_bytes(
+        fn keeps_all_other_bytes_when_a_scalar_is_set(
             lines in prop::collection::vec(prop_oneof![
                 Just("# comment"), Just(""), Just("a: 1 # x"), Just("b:   'é'"), Just("c: {x: [1, y]} # z"),
                 Just("d:\n  e: 0644\n  # in d\n  f:\n    - g\n    -   h: \"i\"  # j"), Just("k: >-\n  folded\n  text"),

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dedenting_undoes_indenting() {
+    fn restores_indented_text_by_dedenting() {
         for text in ["a\n  b\n\n   \nc", "", "\n", "a\r\n\r\nb\r\n"] {
             assert_eq!(dedent(&indent(text, 3), 3), text);
         }

@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_cover_the_text() {
+    fn splits_the_text_into_contiguous_sections() {
         let text = "# licence\n---\na: 1\n---\n# nothing\n---\nb: é\n...\n# tail\n---\nc: 3\n";
         let sections = sections(text).unwrap();
         assert_eq!(sections.len(), 4);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_of_a_block_scalar_ends_with_its_last_line() {
+    fn ends_the_range_of_a_block_scalar_with_its_last_line() {
         let text = "a: |\n  one\n  two\n\n# comment\nb: 1\n";
         let root = parse_one(text).unwrap();
         let node = root.get("a").unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_of_a_quoted_scalar_ends_with_its_quote() {
+    fn ends_the_range_of_a_quoted_scalar_with_its_quote() {
         let text = "a: 'it''s # x' # c\nb: &n \"q \\\" # y\"  # c\nc: !!str ''\n";
         let root = parse_one(text).unwrap();
         let written = |key| {

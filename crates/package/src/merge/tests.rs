@@ -139,7 +139,7 @@ fn matches_an_item_without_a_path_by_name() {
 }
 
 #[test]
-fn a_copy_does_not_replace_its_original() {
+fn keeps_the_original_of_a_copied_resource() {
     let package = package(&[("a.yaml", WEB)]);
     let list = package.to_resource_list(None);
     let item = &list[list.find("- apiVersion").unwrap()..];
