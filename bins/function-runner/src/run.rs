@@ -12,7 +12,7 @@ use runner_config::{Binaries, Configuration, FileOptions, OBJECTS_TIMEOUT, Wante
 use runner_core::{Chain, Evaluator, Runtime, defaults};
 use runner_exec::{Exec, Files};
 use runner_pod::{InStep, Pod};
-use runner_process::{Admission, Engine, EngineOptions, Limits, Orphans};
+use runner_process::{Admission, Engine, EngineOptions, Limits, OrphanSweeper};
 use runner_program::{ProgramEvaluator, Wording};
 use runner_service::{Lifecycle, ListenAt, Server, ServerOptions, StuckCheck};
 use runner_telemetry::LogOptions;
@@ -67,10 +67,13 @@ async fn serve_with_telemetry(flags: Flags) -> Result<()> {
     if let Err(error) = runner_process::become_subreaper() {
         warn!(%error, "processes that functions leave behind may stay");
     }
-    let _orphans = Orphans::watch();
+    let _sweeper = OrphanSweeper::start();
     let lifecycle = Lifecycle::default();
     lifecycle
-        .drain_on_signals(flags.server.drain_timeout, runner_process::end_all)
+        .drain_on_signals(
+            flags.server.drain_timeout,
+            runner_process::kill_all_functions,
+        )
         .context("cannot watch for signals")?;
 
     let mut enabled = Enabled::from_disabled(&flags.server.disable_runtimes);
@@ -275,7 +278,7 @@ fn engine(flags: &Flags, configuration: &Configuration) -> Engine {
         "exec runtime"
     );
     // In the background: the disk may be slow.
-    tokio::task::spawn_blocking(runner_process::remove_abandoned);
+    tokio::task::spawn_blocking(runner_process::remove_abandoned_scratch_directories);
     tokio::spawn(end_standbys(engine.clone(), configuration.clone()));
     engine
 }

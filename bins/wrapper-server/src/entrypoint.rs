@@ -9,7 +9,7 @@ use std::{
 };
 
 use runner_core::environment;
-use runner_process::{Program, Surroundings};
+use runner_process::{Confinement, Program};
 use rustix::fs::{Access, access};
 
 /// The reason why an entrypoint cannot be served; the exit codes are those of a shell.
@@ -43,7 +43,7 @@ pub(crate) fn program(entrypoint: &[OsString]) -> Result<Program, BadEntrypoint>
         path: find(Path::new(name), env::var_os("PATH").as_deref())?,
         args: args.to_vec(),
         env: env::vars_os().filter(|(key, _)| !is_own(key)).collect(),
-        surroundings: Surroundings::Inherited,
+        confinement: Confinement::Unconfined,
         standby: env::var_os(environment::WRAPPER_STANDBY).is_none_or(|standby| standby != "0"),
     })
 }

@@ -3,7 +3,7 @@
 use std::{process::ExitCode, sync::Arc};
 
 use runner_core::{Evaluation, EvaluationFuture, Evaluator, defaults};
-use runner_process::{Engine, EngineOptions, Limits, Orphans, Program};
+use runner_process::{Engine, EngineOptions, Limits, OrphanSweeper, Program};
 use runner_program::{ProgramEvaluator, Wording};
 use runner_service::{Lifecycle, ListenAt, Server, ServerOptions};
 use runner_telemetry::{LogFormat, LogOptions, propagation};
@@ -57,10 +57,10 @@ async fn serve_with_telemetry(flags: Flags, program: Program) -> Result<(), Stri
     if let Err(error) = runner_process::become_subreaper() {
         warn!(%error, "processes that the function leaves behind may stay");
     }
-    let _orphans = Orphans::watch();
+    let _sweeper = OrphanSweeper::start();
     let lifecycle = Lifecycle::default();
     lifecycle
-        .drain_on_signals(flags.drain_timeout, runner_process::end_all)
+        .drain_on_signals(flags.drain_timeout, runner_process::kill_all_functions)
         .map_err(|error| format!("cannot watch for signals: {error}"))?;
 
     let wrapped = Arc::new(WrappedFunction::new(&flags, program));

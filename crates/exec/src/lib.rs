@@ -9,7 +9,7 @@ use runner_core::{
     Evaluation, EvaluationError, EvaluationFuture, FileAnswer, FileFuture, Function, Output,
     Reason, Runtime, not_found,
 };
-use runner_process::{Program, StartError, Surroundings};
+use runner_process::{Confinement, Program, StartError};
 use runner_program::ProgramEvaluator;
 
 pub use files::Files;
@@ -82,7 +82,7 @@ impl Exec {
             path,
             args: Vec::new(),
             env: self.env.clone(),
-            surroundings: Surroundings::Confined,
+            confinement: Confinement::Confined,
             standby,
         })
     }
@@ -148,8 +148,8 @@ impl Exec {
                 ),
             );
         };
-        if let Err(error) = StartError::foresee(&allowed.path) {
-            let error = error.named(allowed.asked);
+        if let Err(error) = StartError::check_executable(&allowed.path) {
+            let error = error.with_path(allowed.asked);
             let image = &evaluation.image;
             let error = ProgramEvaluator::start_error(image, &error).with("evaluator", Self::NAME);
             return FileAnswer::NotRun(error.with("image", image));

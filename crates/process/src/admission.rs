@@ -1,10 +1,10 @@
-//! Admission control: as many processes as keep the cores busy; other evaluations queue in arrival
-//! order.
+//! Admission control: admits as many evaluations as keep the cores busy and queues the others in
+//! arrival order.
 //!
 //! Functions are short and CPU-bound: many more processes than cores make all of them slower. An
 //! evaluation that computes for long gets a core to itself. An evaluation that takes longer than
-//! [`PATIENCE`], because it waits for something or hangs, changes to a second, larger set of
-//! permits, so that a few slow functions never block the many quick ones.
+//! [`SLOW_EVALUATION_THRESHOLD`], because it waits for something or hangs, changes to a second,
+//! larger set of permits, so that a few slow functions never block the many quick ones.
 
 use std::{
     sync::{
@@ -17,53 +17,54 @@ use std::{
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
 use crate::{
-    loads::Load,
-    metrics::{self, Gauge},
+    load::Load,
+    metrics::{self, UpDownCounterGuard},
 };
 
-/// Run time (2 s) after which an evaluation counts as slow.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// Run time (2 s) after which an evaluation is slow.
+pub(crate) const SLOW_EVALUATION_THRESHOLD: Duration = Duration::from_secs(2);
 
-/// Number of slow evaluations per permit that may run beside the quick ones.
-const SLOW_PER_CORE: usize = 16;
+/// Number of permits for slow evaluations per permit for quick ones.
+const SLOW_PERMITS_PER_PERMIT: usize = 16;
 
 /// Number of light evaluations per core.
 ///
 /// More than one, so that the core is not idle while some of them are being started or wait for
 /// their input to arrive or their output to be read.
-const LIGHT_PER_CORE: u32 = 2;
+const LIGHT_EVALUATIONS_PER_CORE: u32 = 2;
 
 /// The admission control of an engine. Clones share the permits.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    quick: Arc<Semaphore>,
-    slow: Arc<Semaphore>,
+    quick_permits: Arc<Semaphore>,
+    slow_permits: Arc<Semaphore>,
     /// Lock held by the first evaluation in the queue.
-    first: Arc<Mutex<()>>,
+    queue_head: Arc<Mutex<()>>,
     waiting: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
     max_waiting: usize,
     parallel: usize,
-    /// Number of `quick` permits that a heavy evaluation takes.
-    heavy: u32,
+    /// Number of quick permits that a heavy evaluation takes.
+    permits_per_heavy_evaluation: u32,
 }
 
 /// The permit of one evaluation, released when dropped.
-pub(crate) struct Place {
+pub(crate) struct AdmissionPermit {
     permit: OwnedSemaphorePermit,
-    slow: Arc<Semaphore>,
-    _running: Counted,
-    _shown: Gauge,
+    slow_permits: Arc<Semaphore>,
+    _running: CounterGuard,
+    _running_metric: UpDownCounterGuard,
 }
 
-/// The error of a full queue.
+/// The error that the queue has no room for another evaluation.
 #[derive(Debug)]
-pub(crate) struct Full {
+pub(crate) struct QueueFull {
+    /// Number of evaluations already waiting.
     pub(crate) waiting: usize,
 }
 
-/// One unit of a counter, subtracted when dropped.
-struct Counted(Arc<AtomicUsize>);
+/// A guard that subtracts 1 from a counter when it is dropped.
+struct CounterGuard(Arc<AtomicUsize>);
 
 // === impl Admission ===
 
@@ -73,19 +74,22 @@ impl Admission {
     /// If `parallel` is 0, there are as many permits as keep the cores busy.
     #[must_use]
     pub fn new(parallel: usize, max_waiting: usize) -> Self {
-        let (parallel, heavy) = match parallel {
-            0 => (Self::cores() * LIGHT_PER_CORE as usize, LIGHT_PER_CORE),
-            given => (given, 1),
+        let (parallel, permits_per_heavy_evaluation) = match parallel {
+            0 => (
+                Self::cores() * LIGHT_EVALUATIONS_PER_CORE as usize,
+                LIGHT_EVALUATIONS_PER_CORE,
+            ),
+            configured => (configured, 1),
         };
         Self {
-            quick: Arc::new(Semaphore::new(parallel)),
-            slow: Arc::new(Semaphore::new(parallel * SLOW_PER_CORE)),
-            first: Arc::default(),
+            quick_permits: Arc::new(Semaphore::new(parallel)),
+            slow_permits: Arc::new(Semaphore::new(parallel * SLOW_PERMITS_PER_PERMIT)),
+            queue_head: Arc::default(),
             waiting: Arc::default(),
             running: Arc::default(),
             max_waiting,
             parallel,
-            heavy,
+            permits_per_heavy_evaluation,
         }
     }
 
@@ -122,64 +126,79 @@ impl Admission {
     /// Waits for a permit, in arrival order. Dropping the future leaves the queue.
     ///
     /// `load` is called when the evaluation is first in the queue: evaluations before it may have
-    /// changed the known load of its program.
-    pub(crate) async fn enter(&self, load: impl Fn() -> Load) -> Result<Place, Full> {
-        let share = || match load() {
+    /// changed the recorded load of its program.
+    pub(crate) async fn acquire(
+        &self,
+        load: impl Fn() -> Load,
+    ) -> Result<AdmissionPermit, QueueFull> {
+        let permits_needed = || match load() {
             Load::Light => 1,
-            Load::Heavy => self.heavy,
+            Load::Heavy => self.permits_per_heavy_evaluation,
         };
-        if let Ok(_first) = self.first.try_lock()
-            && let Ok(permit) = self.quick.clone().try_acquire_many_owned(share())
+        if let Ok(_queue_head) = self.queue_head.try_lock()
+            && let Ok(permit) = self
+                .quick_permits
+                .clone()
+                .try_acquire_many_owned(permits_needed())
         {
-            return Ok(self.place(permit));
+            return Ok(self.admit(permit));
         }
-        let (before, _waiting) = Counted::by(&self.waiting);
-        if before >= self.max_waiting {
-            return Err(Full { waiting: before });
+        let (waiting_before, _waiting_guard) = CounterGuard::increment(&self.waiting);
+        if waiting_before >= self.max_waiting {
+            return Err(QueueFull {
+                waiting: waiting_before,
+            });
         }
-        let _queued = Gauge::enter(&metrics::instruments().queued);
-        let _first = self.first.lock().await;
-        let acquired = self.quick.clone().acquire_many_owned(share()).await;
-        Ok(self.place(acquired.expect("the semaphore is never closed")))
+        let _queued_metric = UpDownCounterGuard::increment(&metrics::instruments().queued);
+        let _queue_head = self.queue_head.lock().await;
+        let acquired = self
+            .quick_permits
+            .clone()
+            .acquire_many_owned(permits_needed())
+            .await;
+        Ok(self.admit(acquired.expect("the semaphore is never closed")))
     }
 
-    /// Returns whether a core is free and no evaluation waits for it.
-    pub(crate) fn has_room(&self) -> bool {
-        self.quick.available_permits() > 0
+    /// Returns whether a permit is free and no evaluation waits for it.
+    pub(crate) fn has_free_permit(&self) -> bool {
+        self.quick_permits.available_permits() > 0
     }
 
-    fn place(&self, permit: OwnedSemaphorePermit) -> Place {
-        Place {
+    /// Counts a running evaluation for as long as its permit is held.
+    fn admit(&self, permit: OwnedSemaphorePermit) -> AdmissionPermit {
+        AdmissionPermit {
             permit,
-            slow: self.slow.clone(),
-            _running: Counted::by(&self.running).1,
-            _shown: Gauge::enter(&metrics::instruments().running),
+            slow_permits: self.slow_permits.clone(),
+            _running: CounterGuard::increment(&self.running).1,
+            _running_metric: UpDownCounterGuard::increment(&metrics::instruments().running),
         }
     }
 }
 
-// === impl Counted ===
+// === impl CounterGuard ===
 
-impl Counted {
-    /// Counts one more; also returns the number before.
-    fn by(number: &Arc<AtomicUsize>) -> (usize, Self) {
-        let before = number.fetch_add(1, Ordering::Relaxed);
-        (before, Self(number.clone()))
+impl CounterGuard {
+    /// Adds 1 to a counter. Returns the value before, and the guard that subtracts it again.
+    fn increment(counter: &Arc<AtomicUsize>) -> (usize, Self) {
+        let before = counter.fetch_add(1, Ordering::Relaxed);
+        (before, Self(counter.clone()))
     }
 }
 
-impl Drop for Counted {
+impl Drop for CounterGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-// === impl Place ===
+// === impl AdmissionPermit ===
 
-impl Place {
-    /// Exchanges the permit for a slow one if there is one, which admits the next evaluation.
-    pub(crate) fn step_aside(&mut self) {
-        if let Ok(permit) = self.slow.clone().try_acquire_owned() {
+impl AdmissionPermit {
+    /// Exchanges the permit for a slow one, which admits the next evaluation.
+    ///
+    /// Keeps the quick permit if no slow one is free.
+    pub(crate) fn exchange_for_slow_permit(&mut self) {
+        if let Ok(permit) = self.slow_permits.clone().try_acquire_owned() {
             self.permit = permit;
         }
     }
@@ -192,71 +211,79 @@ mod tests {
     #[tokio::test]
     async fn admits_the_next_evaluation_when_one_is_slow() {
         let admission = Admission::new(1, 8);
-        let mut first = admission.enter(|| Load::Light).await.unwrap();
-        assert!(!admission.has_room());
-        first.step_aside();
-        let _second = admission.enter(|| Load::Light).await.unwrap();
+        let mut first = admission.acquire(|| Load::Light).await.unwrap();
+        assert!(!admission.has_free_permit());
+        first.exchange_for_slow_permit();
+        let _second = admission.acquire(|| Load::Light).await.unwrap();
         assert_eq!((admission.running(), admission.waiting()), (2, 0));
     }
 
     #[tokio::test]
-    async fn gives_a_heavy_evaluation_a_core_to_itself() {
+    async fn admits_one_heavy_evaluation_per_core() {
         let admission = Admission::new(0, 8);
         let cores = Admission::cores();
-        let mut places = Vec::new();
+        let mut permits = Vec::new();
         for _ in 0..cores {
-            places.push(admission.enter(|| Load::Heavy).await.unwrap());
+            permits.push(admission.acquire(|| Load::Heavy).await.unwrap());
         }
         assert_eq!(admission.running(), cores);
-        assert!(!admission.has_room());
+        assert!(!admission.has_free_permit());
         {
-            let next = std::pin::pin!(admission.enter(|| Load::Light));
-            assert!(futures_poll_once(next).is_none());
+            let next = std::pin::pin!(admission.acquire(|| Load::Light));
+            assert!(poll_once(next).is_none());
         }
-        places.pop();
-        let _light = admission.enter(|| Load::Light).await.unwrap();
-        let _another = admission.enter(|| Load::Light).await.unwrap();
+        permits.pop();
+        let _light = admission.acquire(|| Load::Light).await.unwrap();
+        let _another = admission.acquire(|| Load::Light).await.unwrap();
         assert_eq!(admission.running(), cores + 1);
-        assert!(!admission.has_room());
+        assert!(!admission.has_free_permit());
     }
 
     #[tokio::test]
     async fn admits_the_configured_number_of_heavy_evaluations() {
         let admission = Admission::new(2, 8);
-        let _one = admission.enter(|| Load::Heavy).await.unwrap();
-        let _other = admission.enter(|| Load::Heavy).await.unwrap();
-        assert_eq!((admission.running(), admission.has_room()), (2, false));
+        let _one = admission.acquire(|| Load::Heavy).await.unwrap();
+        let _other = admission.acquire(|| Load::Heavy).await.unwrap();
+        assert_eq!(
+            (admission.running(), admission.has_free_permit()),
+            (2, false)
+        );
     }
 
     #[tokio::test]
     async fn refuses_evaluations_beyond_the_queue_limit() {
         let admission = Admission::new(1, 0);
-        let first = admission.enter(|| Load::Light).await.unwrap();
+        let first = admission.acquire(|| Load::Light).await.unwrap();
         assert_eq!(
-            admission.enter(|| Load::Light).await.err().unwrap().waiting,
+            admission
+                .acquire(|| Load::Light)
+                .await
+                .err()
+                .unwrap()
+                .waiting,
             0
         );
         drop(first);
-        admission.enter(|| Load::Light).await.unwrap();
+        admission.acquire(|| Load::Light).await.unwrap();
     }
 
     #[tokio::test]
     async fn leaves_the_queue_when_the_future_is_dropped() {
         let admission = Admission::new(1, 1);
-        let first = admission.enter(|| Load::Light).await.unwrap();
+        let first = admission.acquire(|| Load::Light).await.unwrap();
         {
-            let waiting = admission.enter(|| Load::Light);
+            let waiting = admission.acquire(|| Load::Light);
             let mut waiting = std::pin::pin!(waiting);
-            assert!(futures_poll_once(waiting.as_mut()).is_none());
-            assert!(admission.enter(|| Load::Light).await.is_err());
+            assert!(poll_once(waiting.as_mut()).is_none());
+            assert!(admission.acquire(|| Load::Light).await.is_err());
             assert_eq!((admission.running(), admission.waiting()), (1, 1));
         }
         assert_eq!(admission.waiting(), 0);
         drop(first);
-        admission.enter(|| Load::Light).await.unwrap();
+        admission.acquire(|| Load::Light).await.unwrap();
     }
 
-    fn futures_poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+    fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match future.poll(&mut context) {
             std::task::Poll::Ready(output) => Some(output),

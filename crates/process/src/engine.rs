@@ -13,14 +13,15 @@ use tracing::{Instrument, debug_span};
 
 use crate::{
     Admission, Exit, Program, StartError,
-    admission::{Full, PATIENCE, Place},
-    loads::Loads,
+    admission::{AdmissionPermit, QueueFull, SLOW_EVALUATION_THRESHOLD},
+    load::HeavyPrograms,
     metrics,
-    process::{Bounds, Process, ProcessStartError, Stopped, Waiting},
+    process::{Process, ProcessStartError, StandbyProcess, StopReason},
     scratch::ScratchRoot,
-    standby::{Acted, Standby, StandbyStatus},
+    standby::{ActedStandby, StandbySet, StandbyStatus},
 };
 
+/// Interval (5 s) at which old standbys are replaced and missing ones are started.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Configuration of an engine.
@@ -45,7 +46,7 @@ pub struct Limits {
     pub stderr: usize,
 }
 
-/// A handle to the part of a process that runs programs.
+/// A handle to the part of the runner or wrapper that runs programs.
 ///
 /// Clones share the engine; dropping the last one ends every process.
 #[derive(Clone)]
@@ -53,10 +54,10 @@ pub struct Engine(Arc<Inner>);
 
 struct Inner {
     admission: Admission,
-    loads: Loads,
-    standby: Standby,
-    scratches: ScratchRoot,
-    bounds: Bounds,
+    heavy_programs: HeavyPrograms,
+    standbys: StandbySet,
+    scratch_root: ScratchRoot,
+    limits: Limits,
 }
 
 /// The result of a program that ended by itself.
@@ -74,7 +75,7 @@ pub struct Completed {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The queue is full.
-    #[error("{waiting} evaluations wait already")]
+    #[error("{waiting} evaluations are already waiting")]
     QueueFull {
         /// Number of evaluations already waiting.
         waiting: usize,
@@ -83,13 +84,13 @@ pub enum RunError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// The program wrote more to standard output than its limit.
-    #[error("it wrote more than {limit} bytes")]
+    #[error("standard output is longer than {limit} bytes")]
     OutputTooLarge {
         /// The limit in bytes.
         limit: usize,
     },
     /// The deadline passed while the evaluation was queued or running.
-    #[error("its time was up after {queued:.1?} queued and {running:.1?} running")]
+    #[error("the deadline passed after {queued:.1?} queued and {running:.1?} running")]
     DeadlineExceeded {
         /// Time spent waiting for a permit.
         queued: Duration,
@@ -99,7 +100,7 @@ pub enum RunError {
         stderr: Bytes,
     },
     /// A system call failed.
-    #[error("the system refused: {0}")]
+    #[error("a system call failed: {0}")]
     System(#[from] std::io::Error),
 }
 
@@ -111,16 +112,13 @@ impl Engine {
     pub fn new(options: &EngineOptions) -> Self {
         let inner = Arc::new(Inner {
             admission: Admission::new(options.parallel, options.max_waiting),
-            loads: Loads::default(),
-            standby: Standby::new(options.standby),
-            scratches: ScratchRoot::default(),
-            bounds: Bounds {
-                stdout: options.limits.stdout,
-                stderr: options.limits.stderr,
-            },
+            heavy_programs: HeavyPrograms::default(),
+            standbys: StandbySet::new(options.standby),
+            scratch_root: ScratchRoot::default(),
+            limits: options.limits,
         });
-        if inner.standby.is_on() {
-            tokio::spawn(keep_standbys(Arc::downgrade(&inner)));
+        if inner.standbys.is_enabled() {
+            tokio::spawn(maintain_standbys(Arc::downgrade(&inner)));
         }
         Self(inner)
     }
@@ -134,37 +132,39 @@ impl Engine {
     ) -> Result<Completed, RunError> {
         let inner = &self.0;
         let arrived = Instant::now();
-        let mut place = inner.enter(program, arrived, deadline).await?;
+        let mut permit = inner.acquire_permit(program, arrived, deadline).await?;
         let admitted = Instant::now();
         let queued = admitted.duration_since(arrived);
         metrics::instruments()
             .queue_wait
             .record(queued.as_secs_f64(), &[]);
 
-        let (process, is_fresh) = inner.process(program)?;
-        let process = process.feed(input);
+        let (process, is_new) = inner.take_or_start_process(program)?;
+        let process = process.write_input(input);
         // While this process works, the next standby starts on a free core.
         self.refill(program);
-        let limit = inner.bounds.stdout;
+        let limit = inner.limits.stdout;
         let completed = {
-            let run = process.complete(inner.bounds, deadline.into());
+            let run = process.complete(inner.limits, deadline.into());
             let mut run = std::pin::pin!(run.instrument(debug_span!("run")));
             tokio::select! {
                 biased;
                 ended = &mut run => ended,
-                () = sleep(PATIENCE) => {
-                    place.step_aside();
+                () = sleep(SLOW_EVALUATION_THRESHOLD) => {
+                    permit.exchange_for_slow_permit();
                     run.await
                 }
             }
         };
-        // A standby did part of its work before the request, so its run time says nothing about the
+        // A standby did part of its work before the request, so its run time is no measure of the
         // load.
-        if is_fresh && let Ok(ended) = &completed {
-            let ran = admitted.elapsed();
-            inner.loads.learn(program, ran, ended.computed);
+        if is_new && let Ok(ended) = &completed {
+            let run_time = admitted.elapsed();
+            inner
+                .heavy_programs
+                .record(program, run_time, ended.cpu_time);
         }
-        drop(place);
+        drop(permit);
         self.refill(program);
         match completed {
             Ok(ended) => Ok(Completed {
@@ -172,13 +172,13 @@ impl Engine {
                 stderr: ended.stderr,
                 exit: ended.exit,
             }),
-            Err(Stopped::OutputTooLarge) => Err(RunError::OutputTooLarge { limit }),
-            Err(Stopped::DeadlineExceeded { stderr }) => Err(RunError::DeadlineExceeded {
+            Err(StopReason::OutputTooLarge) => Err(RunError::OutputTooLarge { limit }),
+            Err(StopReason::DeadlineExceeded { stderr }) => Err(RunError::DeadlineExceeded {
                 queued,
                 running: admitted.elapsed(),
                 stderr,
             }),
-            Err(Stopped::Io(error)) => Err(error.into()),
+            Err(StopReason::Io(error)) => Err(error.into()),
         }
     }
 
@@ -193,20 +193,20 @@ impl Engine {
     /// Includes the programs that get none because they act before their input arrives.
     #[must_use]
     pub fn standby(&self) -> Vec<StandbyStatus> {
-        self.0.standby.status()
+        self.0.standbys.status()
     }
 
     /// Ends the standbys of all programs except those for which `keep` returns true.
     ///
     /// Used after a configuration change that turns standby off for programs.
     pub fn retain_standbys(&self, keep: impl FnMut(&Program) -> bool) {
-        self.0.standby.retain(keep);
+        self.0.standbys.retain(keep);
     }
 
-    /// Starts a standby in the background if one is wanted and a core is free.
+    /// Starts a standby in the background if one is missing and a permit is free.
     fn refill(&self, program: &Arc<Program>) {
         let inner = &self.0;
-        if inner.standby.wants(program) && inner.admission.has_room() {
+        if inner.standbys.needs(program) && inner.admission.has_free_permit() {
             let (inner, program) = (inner.clone(), program.clone());
             // Starting a process blocks its thread until the program is loaded.
             tokio::task::spawn_blocking(move || inner.start_standby(&program));
@@ -217,17 +217,20 @@ impl Engine {
 // === impl Inner ===
 
 impl Inner {
-    async fn enter(
+    /// Waits for a permit until the deadline.
+    async fn acquire_permit(
         &self,
         program: &Arc<Program>,
         arrived: Instant,
         deadline: Instant,
-    ) -> Result<Place, RunError> {
-        let enter = self.admission.enter(|| self.loads.of(program));
-        let enter = enter.instrument(debug_span!("queue"));
-        match timeout_at(TokioInstant::from_std(deadline), enter).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(Full { waiting })) => Err(RunError::QueueFull { waiting }),
+    ) -> Result<AdmissionPermit, RunError> {
+        let acquire = self
+            .admission
+            .acquire(|| self.heavy_programs.load_of(program));
+        let acquire = acquire.instrument(debug_span!("queue"));
+        match timeout_at(TokioInstant::from_std(deadline), acquire).await {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(QueueFull { waiting })) => Err(RunError::QueueFull { waiting }),
             Err(_) => Err(RunError::DeadlineExceeded {
                 queued: arrived.elapsed(),
                 running: Duration::ZERO,
@@ -237,16 +240,16 @@ impl Inner {
     }
 
     /// Returns a process, and whether it was started for this evaluation.
-    fn process(&self, program: &Arc<Program>) -> Result<(Process, bool), RunError> {
+    fn take_or_start_process(&self, program: &Arc<Program>) -> Result<(Process, bool), RunError> {
         let _span = debug_span!("spawn").entered();
-        let waiting = self.standby.take(program);
-        if self.standby.is_on_for(program) {
-            metrics::instruments().standby(&program.name(), waiting.is_some());
+        let standby = self.standbys.take(program);
+        if self.standbys.is_enabled_for(program) {
+            metrics::instruments().record_standby(&program.name(), standby.is_some());
         }
-        if let Some(process) = waiting {
+        if let Some(process) = standby {
             return Ok((process, false));
         }
-        match Process::start(program, &self.scratches) {
+        match Process::start(program, &self.scratch_root) {
             Ok(process) => Ok((process, true)),
             Err(ProcessStartError::Program(error)) => Err(error.into()),
             Err(ProcessStartError::System(error)) => Err(error.into()),
@@ -254,57 +257,58 @@ impl Inner {
     }
 
     fn start_standby(&self, program: &Arc<Program>) {
-        let Some(opening) = self.standby.opening(program) else {
+        let Some(reservation) = self.standbys.reserve(program) else {
             return;
         };
-        match Waiting::start(program, &self.scratches) {
-            Ok(process) => opening.fill(process),
+        match StandbyProcess::start(program, &self.scratch_root) {
+            Ok(process) => reservation.add(process),
             // The next evaluation fails with the same error and reports it.
-            Err(error) => tracing::debug!(%error, "no standby"),
+            Err(error) => tracing::debug!(%error, "cannot start a standby"),
         }
     }
 }
 
-/// Replaces old standbys and dismisses those that act before their input arrives, until the engine
+/// Replaces old standbys, and dismisses those that act before their input arrives, until the engine
 /// is dropped.
-async fn keep_standbys(engine: Weak<Inner>) {
+async fn maintain_standbys(engine: Weak<Inner>) {
     let mut ticks = interval(SWEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let acted = tokio::select! {
             biased;
             _ = ticks.tick() => Vec::new(),
-            acted = acted(&engine) => acted,
+            acted = wait_for_acted_standbys(&engine) => acted,
         };
         let Some(inner) = engine.upgrade() else {
             return;
         };
         if acted.is_empty() {
-            sweep(inner.clone()).await;
+            sweep_standbys(inner.clone()).await;
         }
         for acted in acted {
-            inner.standby.dismiss(acted).await;
+            inner.standbys.dismiss(acted).await;
         }
     }
 }
 
 /// Waits for standbys that act, without keeping the engine alive.
-async fn acted(engine: &Weak<Inner>) -> Vec<Acted> {
+async fn wait_for_acted_standbys(engine: &Weak<Inner>) -> Vec<ActedStandby> {
     poll_fn(|context| match engine.upgrade() {
-        Some(inner) => inner.standby.poll_acted(context),
+        Some(inner) => inner.standbys.poll_acted(context),
         None => Poll::Pending,
     })
     .await
 }
 
-async fn sweep(inner: Arc<Inner>) {
-    if inner.standby.is_empty() {
+/// Ends old standbys and starts missing ones.
+async fn sweep_standbys(inner: Arc<Inner>) {
+    if inner.standbys.is_empty() {
         return;
     }
-    let wanting = inner.standby.sweep();
-    if !wanting.is_empty() {
+    let programs = inner.standbys.sweep();
+    if !programs.is_empty() {
         let _ = tokio::task::spawn_blocking(move || {
-            wanting
+            programs
                 .iter()
                 .for_each(|program| inner.start_standby(program));
         })

@@ -17,7 +17,7 @@ use tokio::{
     signal::unix::{Signal as SignalStream, SignalKind, signal},
 };
 
-use crate::{descriptor::register, orphans};
+use crate::{orphans, output::register};
 
 /// The way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,19 +32,20 @@ pub enum Exit {
 pub(crate) struct Leader {
     pid: Pid,
     /// `None` once the leader is reaped.
-    living: Option<Living>,
+    unreaped: Option<Unreaped>,
 }
 
-struct Living {
+/// A leader that is not reaped, and the watch of its end.
+struct Unreaped {
     child: Child,
     /// `None` until the first wait: most ends are detected by the pipes they close.
-    watch: Option<Watch>,
+    watch: Option<ExitWatch>,
 }
 
 /// A notification of the leader's end that does not reap it.
 ///
-/// The leader's pid, and so the id of its group, must stay taken until the group is killed.
-enum Watch {
+/// The leader's pid, and so the ID of its group, must stay taken until the group is killed.
+enum ExitWatch {
     Pidfd(AsyncFd<OwnedFd>),
     /// Used on kernels and in sandboxes without pidfd.
     Sigchld(SignalStream),
@@ -59,7 +60,7 @@ impl Exit {
         self == Self::Code(0)
     }
 
-    fn of(status: ExitStatus) -> Self {
+    fn from_status(status: ExitStatus) -> Self {
         use std::os::unix::process::ExitStatusExt;
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Code(code),
@@ -112,26 +113,27 @@ impl Leader {
     pub(crate) fn new(child: Child) -> Self {
         Self {
             pid: Pid::from_child(&child),
-            living: Some(Living { child, watch: None }),
+            unreaped: Some(Unreaped { child, watch: None }),
         }
     }
 
+    /// Returns the pid of the leader, which is also the ID of its group.
     pub(crate) fn pid(&self) -> Pid {
         self.pid
     }
 
     /// Waits until the leader has ended, without reaping it.
-    pub(crate) async fn exited(&mut self) -> io::Result<()> {
-        match &mut self.living {
-            Some(living) => living.ended(self.pid).await,
+    pub(crate) async fn wait_until_ended(&mut self) -> io::Result<()> {
+        match &mut self.unreaped {
+            Some(unreaped) => unreaped.wait_until_ended(self.pid).await,
             None => Ok(()),
         }
     }
 
     /// Prepares [`Self::poll_ended`]. Needs a tokio runtime.
     pub(crate) fn watch(&mut self) -> io::Result<()> {
-        match &mut self.living {
-            Some(living) => living.watch(self.pid).map(|_| ()),
+        match &mut self.unreaped {
+            Some(unreaped) => unreaped.watch(self.pid).map(|_| ()),
             None => Ok(()),
         }
     }
@@ -139,7 +141,7 @@ impl Leader {
     /// Waits until the leader has ended, without reaping it; pending forever without
     /// [`Self::watch`].
     pub(crate) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        match self.living.as_mut().map(|living| &mut living.watch) {
+        match self.unreaped.as_mut().map(|unreaped| &mut unreaped.watch) {
             None => Poll::Ready(()),
             Some(None) => Poll::Pending,
             Some(Some(watch)) => match ready!(watch.poll_ended(self.pid, context)) {
@@ -156,10 +158,10 @@ impl Leader {
     }
 
     /// Returns the CPU time of the leader and of the children it waited for, until it is reaped.
-    pub(crate) fn computed(&self) -> Option<Duration> {
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
         let pid = self.pid.as_raw_nonzero();
-        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        computed(&status, rustix::param::clock_ticks_per_second())
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        cpu_time(&stat, rustix::param::clock_ticks_per_second())
     }
 
     /// Kills every process of the group.
@@ -169,16 +171,16 @@ impl Leader {
 
     /// Kills the rest of the group, then reaps the leader, which must have ended.
     pub(crate) fn reap(mut self) -> io::Result<Exit> {
-        match self.living.take() {
-            Some(living) => living.reap(self.pid),
-            None => Err(io::Error::other("the process was reaped already")),
+        match self.unreaped.take() {
+            Some(unreaped) => unreaped.reap(self.pid),
+            None => Err(io::Error::other("the process is already reaped")),
         }
     }
 }
 
 impl Drop for Leader {
     fn drop(&mut self) {
-        let Some(mut living) = self.living.take() else {
+        let Some(mut unreaped) = self.unreaped.take() else {
             return;
         };
         let pid = self.pid;
@@ -187,30 +189,30 @@ impl Drop for Leader {
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) if !has_ended(pid) => {
                 runtime.spawn(async move {
-                    let _ = living.ended(pid).await;
-                    let _ = living.reap(pid);
+                    let _ = unreaped.wait_until_ended(pid).await;
+                    let _ = unreaped.reap(pid);
                 });
             }
             _ => {
-                let _ = living.reap(pid);
+                let _ = unreaped.reap(pid);
             }
         }
     }
 }
 
-// === impl Living ===
+// === impl Unreaped ===
 
-impl Living {
-    fn watch(&mut self, pid: Pid) -> io::Result<&mut Watch> {
+impl Unreaped {
+    fn watch(&mut self, pid: Pid) -> io::Result<&mut ExitWatch> {
         let watch = match self.watch.take() {
             Some(watch) => watch,
-            None => Watch::new(pid)?,
+            None => ExitWatch::new(pid)?,
         };
         Ok(self.watch.insert(watch))
     }
 
-    async fn ended(&mut self, pid: Pid) -> io::Result<()> {
-        self.watch(pid)?.ended(pid).await
+    async fn wait_until_ended(&mut self, pid: Pid) -> io::Result<()> {
+        self.watch(pid)?.wait_until_ended(pid).await
     }
 
     fn reap(mut self, pid: Pid) -> io::Result<Exit> {
@@ -218,15 +220,15 @@ impl Living {
         // The watch is dropped first: its pidfd refers to this process, whose pid is free after the
         // wait.
         drop(self.watch);
-        let exit = self.child.wait().map(Exit::of);
-        orphans::forget(pid);
+        let exit = self.child.wait().map(Exit::from_status);
+        orphans::remove_leader(pid);
         exit
     }
 }
 
-// === impl Watch ===
+// === impl ExitWatch ===
 
-impl Watch {
+impl ExitWatch {
     fn new(pid: Pid) -> io::Result<Self> {
         match rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK) {
             Ok(pidfd) => register(pidfd, Interest::READABLE).map(Self::Pidfd),
@@ -237,7 +239,7 @@ impl Watch {
         }
     }
 
-    async fn ended(&mut self, pid: Pid) -> io::Result<()> {
+    async fn wait_until_ended(&mut self, pid: Pid) -> io::Result<()> {
         poll_fn(|context| self.poll_ended(pid, context)).await
     }
 
@@ -266,9 +268,9 @@ fn has_ended(pid: Pid) -> bool {
 
 /// Sums the four CPU times in a line of `/proc/PID/stat`: user and system time, of the process and
 /// of the children it waited for.
-fn computed(status: &str, ticks_per_second: u64) -> Option<Duration> {
-    // The second field is a name in parentheses, which may contain any character.
-    let (_, fields) = status.rsplit_once(") ")?;
+fn cpu_time(stat: &str, ticks_per_second: u64) -> Option<Duration> {
+    // The second field is the name in parentheses, which may contain any character.
+    let (_, fields) = stat.rsplit_once(") ")?;
     let times = fields.split(' ').skip(11).take(4);
     let ticks = times.map(str::parse::<u64>).sum::<Result<u64, _>>().ok()?;
     Some(Duration::from_millis(
@@ -292,9 +294,9 @@ mod tests {
 
     #[test]
     fn reads_cpu_times_after_a_name_with_parentheses() {
-        let status = "71 (a ) b (c) 1) Z 1 71 71 0 -1 4228108 9 0 0 0 3 2 1 4 20 0 1 0 8137 0\n";
-        assert_eq!(computed(status, 100), Some(Duration::from_millis(100)));
-        assert_eq!(computed("71 (sh", 100), None);
+        let stat = "71 (a ) b (c) 1) Z 1 71 71 0 -1 4228108 9 0 0 0 3 2 1 4 20 0 1 0 8137 0\n";
+        assert_eq!(cpu_time(stat, 100), Some(Duration::from_millis(100)));
+        assert_eq!(cpu_time("71 (sh", 100), None);
     }
 
     #[test]
@@ -315,10 +317,10 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = Pid::from_child(&child);
-        let mut watch = Watch::Sigchld(signals);
-        watch.ended(pid).await.unwrap();
+        let mut watch = ExitWatch::Sigchld(signals);
+        watch.wait_until_ended(pid).await.unwrap();
         let watch = Some(watch);
-        let living = Living { child, watch };
-        assert_eq!(living.reap(pid).unwrap(), Exit::Code(4));
+        let unreaped = Unreaped { child, watch };
+        assert_eq!(unreaped.reap(pid).unwrap(), Exit::Code(4));
     }
 }

@@ -1,13 +1,13 @@
-//! Processes that functions leave behind.
+//! Orphans: processes that functions leave behind.
 //!
 //! A function's process group is killed with its evaluation. A process that left the group (for
 //! example by `setsid`) becomes an orphan, and the kernel makes it a child of this process: always
 //! if this process is PID 1 of a pod, and otherwise because it is a *subreaper*. A sweep kills and
 //! reaps such orphans.
 //!
-//! Orphans are recognised by process group: a function's processes are in the group of one of our
-//! leaders or in a group that they created; children in our own group were started by other parts
-//! of the program (for example a credential helper) and are left alone.
+//! Orphans are recognised by process group: a function's processes are in the group of a recorded
+//! leader or in a group that they created. Children in the group of this process were started by
+//! other parts of the program (for example a credential helper), and a sweep ignores them.
 
 use std::{
     collections::HashSet,
@@ -26,23 +26,23 @@ use tokio::{
 /// Delay (1 s) before a sweep: a busy server sweeps rarely, and orphans do not accumulate.
 const SWEEP_DELAY: Duration = Duration::from_secs(1);
 
-/// Interval (30 s) of sweeps while no function ends: `kubectl exec`, for example, leaves orphans
-/// too.
-const IDLE_SWEEP: Duration = Duration::from_secs(30);
+/// Interval (30 s) of sweeps while no function ends: other programs, such as `kubectl exec`, also
+/// leave orphans.
+const IDLE_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Held for reading while a leader is started and recorded, and for writing while a sweep looks for
 /// children that are not recorded.
-static STARTING: RwLock<()> = RwLock::new(());
+static START_LOCK: RwLock<()> = RwLock::new(());
 
 /// Pids of the leaders that are not reaped yet.
 static LEADERS: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
 
 /// Notified when a leader was reaped: its orphans are children of this process from then on.
-static REAPED: Notify = Notify::const_new();
+static LEADER_REAPED: Notify = Notify::const_new();
 
-/// A task that sweeps after functions have ended. Stops when dropped.
+/// A task that kills and reaps orphans after functions have ended. Stops when dropped.
 #[derive(Debug)]
-pub struct Orphans(JoinHandle<()>);
+pub struct OrphanSweeper(JoinHandle<()>);
 
 /// Makes orphaned descendants children of this process, as if it were PID 1.
 pub fn become_subreaper() -> io::Result<()> {
@@ -50,11 +50,11 @@ pub fn become_subreaper() -> io::Result<()> {
 }
 
 /// Starts a leader and records it, so that no sweep takes it for an orphan.
-pub(crate) fn starting<T>(
+pub(crate) fn start_leader<T>(
     start: impl FnOnce() -> io::Result<T>,
     pid: impl FnOnce(&T) -> Pid,
 ) -> io::Result<T> {
-    let _gate = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    let _guard = START_LOCK.read().unwrap_or_else(PoisonError::into_inner);
     let started = start()?;
     leaders()
         .get_or_insert_default()
@@ -62,16 +62,16 @@ pub(crate) fn starting<T>(
     Ok(started)
 }
 
-/// Removes a leader that was reaped.
-pub(crate) fn forget(leader: Pid) {
+/// Removes the record of a leader that was reaped.
+pub(crate) fn remove_leader(leader: Pid) {
     if let Some(leaders) = leaders().as_mut() {
         leaders.remove(&leader.as_raw_pid());
     }
-    REAPED.notify_one();
+    LEADER_REAPED.notify_one();
 }
 
-/// Kills every function at once.
-pub(crate) fn kill_all() {
+/// Kills the process groups of all functions.
+pub(crate) fn kill_all_groups() {
     for leader in leaders()
         .iter()
         .flatten()
@@ -86,19 +86,19 @@ fn leaders() -> MutexGuard<'static, Option<HashSet<i32>>> {
     LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// === impl Orphans ===
+// === impl OrphanSweeper ===
 
-impl Orphans {
+impl OrphanSweeper {
     /// Starts the task. Needs a tokio runtime.
     ///
     /// It does not use SIGCHLD, which would interrupt a thread for every process that ends.
     #[must_use]
-    pub fn watch() -> Self {
+    pub fn start() -> Self {
         Self(tokio::spawn(async {
             loop {
-                let _ = timeout(IDLE_SWEEP, REAPED.notified()).await;
+                let _ = timeout(IDLE_SWEEP_INTERVAL, LEADER_REAPED.notified()).await;
                 sleep(SWEEP_DELAY).await;
-                // A killed orphan is reaped by the next sweep; its own children are ours by then.
+                // The next sweep reaps a killed orphan, whose children are then orphans as well.
                 while sweep() {
                     sleep(SWEEP_DELAY).await;
                 }
@@ -107,7 +107,7 @@ impl Orphans {
     }
 }
 
-impl Drop for Orphans {
+impl Drop for OrphanSweeper {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -115,10 +115,10 @@ impl Drop for Orphans {
 
 /// Reaps dead orphans, and kills living ones whose function has ended.
 ///
-/// Returns whether there were any: each may have left orphans in turn.
+/// Returns whether it found any: each may have left orphans in turn.
 fn sweep() -> bool {
     let mut found = false;
-    let _gate = STARTING.write().unwrap_or_else(PoisonError::into_inner);
+    let _guard = START_LOCK.write().unwrap_or_else(PoisonError::into_inner);
     let leaders = leaders().clone().unwrap_or_default();
     let own_group = rustix::process::getpgrp();
     for pid in children() {
@@ -139,6 +139,7 @@ fn sweep() -> bool {
     found
 }
 
+/// Returns the children of this process.
 fn children() -> Vec<Pid> {
     children_by_task().unwrap_or_else(|_| children_by_parent())
 }
@@ -155,7 +156,7 @@ fn children_by_task() -> io::Result<Vec<Pid>> {
 
 /// Finds all processes whose parent is this one, for kernels without such lists.
 fn children_by_parent() -> Vec<Pid> {
-    let own = getpid().as_raw_pid().to_string();
+    let own_pid = getpid().as_raw_pid().to_string();
     let Ok(processes) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -166,7 +167,7 @@ fn children_by_parent() -> Vec<Pid> {
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
             // `pid (name) state ppid …`; the name may contain spaces and parentheses.
             let parent = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?;
-            (parent == own).then_some(pid)
+            (parent == own_pid).then_some(pid)
         })
         .collect()
 }
@@ -182,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_the_same_children_in_both_ways() {
+    fn lists_a_child_by_task_and_by_parent() {
         let mut child = Command::new("/bin/sleep").arg("60").spawn().unwrap();
         let pid = Pid::from_child(&child);
         let listed = (

@@ -31,26 +31,26 @@ pub struct Program {
     pub args: Vec<OsString>,
     /// The complete environment, shared among many programs.
     pub env: Arc<[(OsString, OsString)]>,
-    /// The surroundings in which processes run.
-    pub surroundings: Surroundings,
+    /// Whether processes get a scratch directory and resource limits.
+    pub confinement: Confinement,
     /// Whether processes may be started before their input arrives.
     ///
     /// True unless the function acts before it has read its input.
     pub standby: bool,
 }
 
-/// The place where a function runs.
+/// Whether a function's processes get a scratch directory and resource limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Surroundings {
+pub enum Confinement {
     /// The function runs beside the runner: with an empty scratch directory as working directory,
     /// `HOME` and `TMPDIR`, and with resource limits.
     Confined,
-    /// The function runs in its own image, with everything as the image defines it.
-    Inherited,
+    /// The function runs in its own image, with the directories and limits of that image.
+    Unconfined,
 }
 
 /// A started process and the runner's ends of its pipes, all non-blocking.
-pub(crate) struct Started {
+pub(crate) struct SpawnedChild {
     pub(crate) child: Child,
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
@@ -59,16 +59,16 @@ pub(crate) struct Started {
 
 /// The failure to start a program, worded as in Go, which package authors are used to.
 #[derive(Debug, thiserror::Error)]
-#[error("fork/exec {}: {}", path.display(), in_go(source))]
+#[error("fork/exec {}: {}", path.display(), go_message(source))]
 pub struct StartError {
     path: PathBuf,
-    why: &'static str,
+    explanation: &'static str,
     #[source]
     source: io::Error,
 }
 
 /// Resource limits of a confined function: no core dumps, 4096 open files, 1 GiB per file.
-const LIMITS: [(Resource, u64); 3] = [
+const RESOURCE_LIMITS: [(Resource, u64); 3] = [
     (Resource::Core, 0),
     (Resource::Nofile, 4096),
     (Resource::Fsize, 1 << 30),
@@ -84,7 +84,7 @@ impl Program {
             path: path.into(),
             args: Vec::new(),
             env: Arc::default(),
-            surroundings: Surroundings::Confined,
+            confinement: Confinement::Confined,
             standby: true,
         }
     }
@@ -99,28 +99,28 @@ impl Program {
     /// Nothing here may need code between fork and exec: the standard library then uses
     /// `posix_spawn`, which does not copy the runner's page tables. Limits are therefore set from
     /// outside.
-    pub(crate) fn start(&self, directory: Option<&Path>) -> Result<Started, StartError> {
+    pub(crate) fn start(&self, directory: Option<&Path>) -> Result<SpawnedChild, StartError> {
         self.spawn(directory)
             .map_err(|source| StartError::new(&self.path, source))
     }
 
-    fn spawn(&self, directory: Option<&Path>) -> io::Result<Started> {
-        // Created here and not by `Command`: making its ends non-blocking takes two more calls
-        // each.
-        let (their_stdin, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stdout, their_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, their_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
-        for ours in [&stdin, &stdout, &stderr] {
-            fcntl_setfl(ours, OFlags::NONBLOCK)?;
+    fn spawn(&self, directory: Option<&Path>) -> io::Result<SpawnedChild> {
+        // The pipes are not created by `Command`, which would take two more calls for each of them
+        // to make them non-blocking.
+        let (child_stdin, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stdout, child_stdout) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, child_stderr) = pipe_with(PipeFlags::CLOEXEC)?;
+        for pipe in [&stdin, &stdout, &stderr] {
+            fcntl_setfl(pipe, OFlags::NONBLOCK)?;
         }
         let mut command = Command::new(&self.path);
         command
             .args(&self.args)
             .env_clear()
             .envs(self.env.iter().map(|(key, value)| (key, value)))
-            .stdin(Stdio::from(their_stdin))
-            .stdout(Stdio::from(their_stdout))
-            .stderr(Stdio::from(their_stderr))
+            .stdin(Stdio::from(child_stdin))
+            .stdout(Stdio::from(child_stdout))
+            .stderr(Stdio::from(child_stderr))
             .process_group(0);
         if let Some(directory) = directory {
             command
@@ -128,11 +128,11 @@ impl Program {
                 .env("HOME", directory)
                 .env("TMPDIR", directory);
         }
-        let child = orphans::starting(|| command.spawn(), Pid::from_child)?;
-        if self.surroundings == Surroundings::Confined {
-            restrict(Pid::from_child(&child));
+        let child = orphans::start_leader(|| command.spawn(), Pid::from_child)?;
+        if self.confinement == Confinement::Confined {
+            set_resource_limits(Pid::from_child(&child));
         }
-        Ok(Started {
+        Ok(SpawnedChild {
             child,
             stdin,
             stdout,
@@ -148,18 +148,18 @@ impl StartError {
     ///
     /// # Errors
     /// If the file is missing, or this user may not execute it.
-    pub fn foresee(path: &Path) -> Result<(), Self> {
-        let refused = match access(path, Access::EXEC_OK) {
-            Ok(()) if fs::metadata(path).is_ok_and(|found| found.is_dir()) => Errno::ACCESS,
+    pub fn check_executable(path: &Path) -> Result<(), Self> {
+        let errno = match access(path, Access::EXEC_OK) {
+            Ok(()) if fs::metadata(path).is_ok_and(|metadata| metadata.is_dir()) => Errno::ACCESS,
             Ok(()) => return Ok(()),
-            Err(refused) => refused,
+            Err(errno) => errno,
         };
-        Err(Self::new(path, refused.into()))
+        Err(Self::new(path, errno.into()))
     }
 
     /// Replaces the path in the message by the one that the caller used.
     #[must_use]
-    pub fn named(mut self, path: PathBuf) -> Self {
+    pub fn with_path(mut self, path: PathBuf) -> Self {
         self.path = path;
         self
     }
@@ -167,18 +167,18 @@ impl StartError {
     /// Returns the cause in plain words, with a remedy where one is known.
     #[must_use]
     pub fn explanation(&self) -> &str {
-        self.why
+        self.explanation
     }
 
     fn new(path: &Path, source: io::Error) -> Self {
-        let why = match (source.kind(), fs::metadata(path)) {
+        let explanation = match (source.kind(), fs::metadata(path)) {
             (io::ErrorKind::NotFound, Err(_)) => "no such file",
             (io::ErrorKind::NotFound, Ok(_)) => {
                 "its interpreter (the #! line) or dynamic loader does not exist"
             }
-            (_, Ok(found)) if found.is_dir() => "it is a directory",
-            (io::ErrorKind::PermissionDenied, Ok(found))
-                if found.permissions().mode() & 0o111 == 0 =>
+            (_, Ok(metadata)) if metadata.is_dir() => "it is a directory",
+            (io::ErrorKind::PermissionDenied, Ok(metadata))
+                if metadata.permissions().mode() & 0o111 == 0 =>
             {
                 "it is not executable (chmod +x)"
             }
@@ -187,23 +187,23 @@ impl StartError {
                 Some(Errno::NOEXEC) => {
                     "it is neither a program for this machine nor a script with a #! line"
                 }
-                Some(Errno::TXTBSY) => "it is being written",
+                Some(Errno::TXTBSY) => "it is open for writing",
                 Some(Errno::AGAIN) => "the process limit is reached",
                 Some(Errno::NOMEM) => "out of memory",
                 Some(Errno::MFILE | Errno::NFILE) => "too many open files",
-                _ => "the system refused it",
+                _ => "the system could not start it",
             },
         };
         Self {
             path: path.to_owned(),
-            why,
+            explanation,
             source,
         }
     }
 }
 
-/// Returns the system's message as Go prints it.
-fn in_go(error: &io::Error) -> String {
+/// Returns the message of a system error as Go prints it.
+fn go_message(error: &io::Error) -> String {
     let text = error.to_string();
     // The message ends with the error number in parentheses.
     let text = text.split('(').next().unwrap_or_default();
@@ -214,10 +214,10 @@ fn in_go(error: &io::Error) -> String {
 
 /// Sets the resource limits of a process.
 ///
-/// Errors are ignored: the process may have ended already, or the system may refuse, and neither
-/// harms the evaluation.
-fn restrict(pid: Pid) {
-    for (resource, maximum) in LIMITS {
+/// Errors are ignored: the process may have ended already, or the system may refuse the limits,
+/// and neither harms the evaluation.
+fn set_resource_limits(pid: Pid) {
+    for (resource, maximum) in RESOURCE_LIMITS {
         let limit = Rlimit {
             current: Some(maximum),
             maximum: Some(maximum),
@@ -226,7 +226,7 @@ fn restrict(pid: Pid) {
     }
 }
 
-/// Makes the OOM killer end the function before its server.
-pub(crate) fn prefer_for_oom(pid: Pid) {
+/// Makes the OOM killer select the function before its server.
+pub(crate) fn prefer_for_oom_killer(pid: Pid) {
     let _ = fs::write(format!("/proc/{}/oom_score_adj", pid.as_raw_pid()), "1000");
 }

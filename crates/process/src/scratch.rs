@@ -21,54 +21,58 @@ use std::{
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, lstat};
 
 /// Prefix of the name of every root.
-const PREFIX: &str = "krm-functions-";
+const ROOT_PREFIX: &str = "krm-functions-";
 
-/// Number of names tried for a root before the runner goes without scratch directories.
+/// Number of names tried for a root; if all are taken, functions run without scratch directories.
 const ROOT_ATTEMPTS: usize = 100;
 
-const MODE: u32 = 0o700;
+/// Mode of roots and scratch directories.
+const DIRECTORY_MODE: u32 = 0o700;
 
-/// Maximum step (20 ms) of the file system's clock: a change within it may not alter the change
-/// time.
+/// Maximum step (20 ms) of the file system's clock: a second change within one step may leave the
+/// change time as it is.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
-/// A factory of scratch directories; its last user removes them all.
+/// The scratch directories of an engine, in one root directory; removed with the last clone and the
+/// last [`ScratchDirectory`].
 ///
-/// On a read-only file system there are none, and functions run without.
+/// On a read-only file system there are none, and functions run in `/`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ScratchRoot(Arc<Root>);
+pub(crate) struct ScratchRoot(Arc<RootState>);
 
+/// The shared state of a [`ScratchRoot`].
 #[derive(Debug, Default)]
-struct Root {
+struct RootState {
     /// The root, created with the first directory; `None` if it cannot be created.
-    path: OnceLock<Option<Held>>,
-    unused: Mutex<Vec<Unused>>,
+    locked: OnceLock<Option<LockedRoot>>,
+    unused: Mutex<Vec<UnusedDirectory>>,
 }
 
 /// A root directory locked by this process; a root without a lock is abandoned.
 #[derive(Debug)]
-struct Held {
+struct LockedRoot {
     path: PathBuf,
     _lock: OwnedFd,
 }
 
-/// A directory to reuse, and its change time when it was last seen empty.
+/// A directory to reuse, and its change time when it was last found empty.
 #[derive(Debug)]
-struct Unused {
+struct UnusedDirectory {
     path: PathBuf,
-    changed: Option<SystemTime>,
+    change_time: Option<SystemTime>,
 }
 
-/// The directory of one process.
+/// The scratch directory of one process; when dropped, it is reused or removed.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct ScratchDirectory {
     path: PathBuf,
-    root: Arc<Root>,
+    root: Arc<RootState>,
     /// Change time of the empty directory, if every later change is certain to alter it.
-    empty: Option<SystemTime>,
+    empty_change_time: Option<SystemTime>,
 }
 
-static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// Number in the name of the next root or scratch directory.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Paths of the roots of this process.
 static ROOTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -77,97 +81,104 @@ static ROOTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 impl ScratchRoot {
     /// Returns an empty directory for one process, or `None` if it cannot be created.
-    pub(crate) fn scratch(&self) -> Option<Scratch> {
-        let held = self
+    pub(crate) fn take_directory(&self) -> Option<ScratchDirectory> {
+        let locked = self
             .0
-            .path
-            .get_or_init(|| root(&env::temp_dir()))
-            .as_ref()?;
-        let root = &held.path;
+            .locked
+            .get_or_init(|| create_registered_root(&env::temp_dir()));
+        let root = &locked.as_ref()?.path;
         let unused = self
             .0
             .unused
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        let made = match unused {
+        let directory = match unused {
             Some(unused) => Ok(unused),
             None => {
-                let path = root.join(next().to_string());
-                make(&path).map(|()| Unused {
+                let path = root.join(next_number().to_string());
+                create_directory(&path).map(|()| UnusedDirectory {
                     path,
-                    changed: None,
+                    change_time: None,
                 })
             }
         };
-        match made {
-            Ok(Unused { path, changed }) => {
-                let since = SystemTime::now().checked_sub(CLOCK_STEP);
-                Some(Scratch {
+        match directory {
+            Ok(UnusedDirectory { path, change_time }) => {
+                let limit = SystemTime::now().checked_sub(CLOCK_STEP);
+                let is_past_step = |changed| limit.is_some_and(|limit| changed < limit);
+                Some(ScratchDirectory {
                     path,
                     root: self.0.clone(),
-                    empty: changed.filter(|changed| since.is_some_and(|since| *changed < since)),
+                    empty_change_time: change_time.filter(|changed| is_past_step(*changed)),
                 })
             }
             Err(error) => {
-                tracing::warn!(directory = %root.display(), %error, "no scratch directory: running in /");
+                tracing::warn!(
+                    directory = %root.display(), %error,
+                    "no scratch directory: the function runs in /"
+                );
                 None
             }
         }
     }
 }
 
-// === impl Root ===
+// === impl RootState ===
 
-impl Drop for Root {
+impl Drop for RootState {
     fn drop(&mut self) {
-        if let Some(Some(held)) = self.path.get() {
-            let _ = fs::remove_dir_all(&held.path);
-            roots().retain(|root| *root != held.path);
+        if let Some(Some(locked)) = self.locked.get() {
+            let _ = fs::remove_dir_all(&locked.path);
+            roots().retain(|root| *root != locked.path);
         }
     }
 }
 
-// === impl Scratch ===
+// === impl ScratchDirectory ===
 
-impl Scratch {
+impl ScratchDirectory {
+    /// Returns the path of the directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         let path = std::mem::take(&mut self.path);
-        let Ok(found) = fs::symlink_metadata(&path) else {
+        let Ok(metadata) = fs::symlink_metadata(&path) else {
             return;
         };
-        let changed = change_time(&found);
-        if (changed.is_some() && changed == self.empty) || is_as_made(&path, &found) {
+        let change_time = change_time(&metadata);
+        if (change_time.is_some() && change_time == self.empty_change_time)
+            || is_empty_with_mode(&path, &metadata)
+        {
             self.root
                 .unused
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .push(Unused { path, changed });
+                .push(UnusedDirectory { path, change_time });
         } else {
             let _ = fs::remove_dir_all(&path);
         }
     }
 }
 
-fn change_time(found: &fs::Metadata) -> Option<SystemTime> {
-    let seconds = u64::try_from(found.ctime()).ok()?;
-    let nanoseconds = u32::try_from(found.ctime_nsec()).ok()?;
+fn change_time(metadata: &fs::Metadata) -> Option<SystemTime> {
+    let seconds = u64::try_from(metadata.ctime()).ok()?;
+    let nanoseconds = u32::try_from(metadata.ctime_nsec()).ok()?;
     UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds))
 }
 
-fn is_as_made(path: &Path, found: &fs::Metadata) -> bool {
-    let plain = found.is_dir() && found.permissions().mode() & 0o7777 == MODE;
-    plain && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+/// Returns whether a path is an empty directory with the original mode.
+fn is_empty_with_mode(path: &Path, metadata: &fs::Metadata) -> bool {
+    let is_original = metadata.is_dir() && metadata.permissions().mode() & 0o7777 == DIRECTORY_MODE;
+    is_original && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Removes all roots of this process, including those in use.
-pub(crate) fn remove_all() {
+pub(crate) fn remove_all_roots() {
     for root in roots().iter() {
         let _ = fs::remove_dir_all(root);
     }
@@ -175,20 +186,21 @@ pub(crate) fn remove_all() {
 
 /// Removes the scratch directories of processes that were killed.
 ///
-/// Blocks while the disk is slow. No evaluation depends on it.
-pub fn remove_abandoned() {
-    remove_abandoned_in(&env::temp_dir());
+/// Blocks for as long as the disk takes. No evaluation depends on it.
+pub fn remove_abandoned_scratch_directories() {
+    remove_abandoned_roots(&env::temp_dir());
 }
 
 fn roots() -> MutexGuard<'static, Vec<PathBuf>> {
     ROOTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn root(parent: &Path) -> Option<Held> {
-    match fresh(parent) {
-        Ok(held) => {
-            roots().push(held.path.clone());
-            Some(held)
+/// Creates a root and adds it to [`ROOTS`]; logs a failure.
+fn create_registered_root(parent: &Path) -> Option<LockedRoot> {
+    match create_root(parent) {
+        Ok(root) => {
+            roots().push(root.path.clone());
+            Some(root)
         }
         Err(error) => {
             tracing::warn!(
@@ -200,8 +212,8 @@ fn root(parent: &Path) -> Option<Held> {
     }
 }
 
-fn next() -> u64 {
-    NUMBER.fetch_add(1, Ordering::Relaxed)
+fn next_number() -> u64 {
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Creates a root and locks it.
@@ -209,28 +221,32 @@ fn next() -> u64 {
 /// The name may be taken, because containers that share the directory may have the same pid. And
 /// until a new root is locked it counts as abandoned, so another process may be removing it. In
 /// both cases the next name is tried.
-fn fresh(parent: &Path) -> io::Result<Held> {
+fn create_root(parent: &Path) -> io::Result<LockedRoot> {
     for _ in 0..ROOT_ATTEMPTS {
-        let path = parent.join(format!("{PREFIX}{}-{}", std::process::id(), next()));
-        match make(&path) {
+        let path = parent.join(format!(
+            "{ROOT_PREFIX}{}-{}",
+            std::process::id(),
+            next_number()
+        ));
+        match create_directory(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            made => made?,
+            created => created?,
         }
-        if let Ok(lock) = hold(&path) {
-            return Ok(Held { path, _lock: lock });
+        if let Ok(lock) = lock_directory(&path) {
+            return Ok(LockedRoot { path, _lock: lock });
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes the roots that no process holds.
+/// Removes the roots that no process has locked.
 ///
 /// The lock distinguishes them from roots in use, even of a process in another PID namespace.
-fn remove_abandoned_in(parent: &Path) {
+fn remove_abandoned_roots(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_root = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let is_root = entry.file_name().to_string_lossy().starts_with(ROOT_PREFIX);
         // Locked until it is removed, so that a process that has just created it cannot use it.
-        if is_root && let Ok(_lock) = hold(&entry.path()) {
+        if is_root && let Ok(_lock) = lock_directory(&entry.path()) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -239,8 +255,8 @@ fn remove_abandoned_in(parent: &Path) {
 /// Locks a directory for as long as the descriptor is open. Functions do not inherit it.
 ///
 /// # Errors
-/// If another process holds the directory, or removed it before it was locked.
-fn hold(path: &Path) -> io::Result<OwnedFd> {
+/// If another process has locked the directory, or removed it before it was locked.
+fn lock_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty())?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
@@ -251,8 +267,8 @@ fn hold(path: &Path) -> io::Result<OwnedFd> {
     Ok(directory)
 }
 
-fn make(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().mode(MODE).create(path)
+fn create_directory(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(DIRECTORY_MODE).create(path)
 }
 
 #[cfg(test)]
@@ -262,47 +278,47 @@ mod tests {
     #[test]
     fn reuses_only_an_unchanged_directory() {
         let root = ScratchRoot::default();
-        let first = root.scratch().unwrap();
+        let first = root.take_directory().unwrap();
         let path = first.path().to_owned();
         drop(first);
-        let again = root.scratch().unwrap();
-        assert_eq!(again.path(), path);
-        fs::write(path.join("left"), "behind").unwrap();
-        drop(again);
-        let other = root.scratch().unwrap();
-        assert_ne!(other.path(), path);
+        let second = root.take_directory().unwrap();
+        assert_eq!(second.path(), path);
+        fs::write(path.join("file"), "").unwrap();
+        drop(second);
+        let third = root.take_directory().unwrap();
+        assert_ne!(third.path(), path);
         assert!(!path.exists());
-        fs::set_permissions(other.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let changed = other.path().to_owned();
-        drop(other);
-        assert_ne!(root.scratch().unwrap().path(), changed);
+        fs::set_permissions(third.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let changed = third.path().to_owned();
+        drop(third);
+        assert_ne!(root.take_directory().unwrap().path(), changed);
     }
 
     #[test]
     fn recognises_an_old_empty_directory_by_its_change_time() {
         let root = ScratchRoot::default();
-        let path = root.scratch().unwrap().path().to_owned();
+        let path = root.take_directory().unwrap().path().to_owned();
         let old = SystemTime::now() - Duration::from_secs(60);
-        let age = |changed| root.0.unused.lock().unwrap()[0].changed = changed;
-        // As if it had been empty for a minute: it need not be listed.
+        let set_change_time = |changed| root.0.unused.lock().unwrap()[0].change_time = changed;
+        // A directory that has been empty for a minute is recognised without being listed.
         let changed = change_time(&fs::symlink_metadata(&path).unwrap());
-        age(Some(old));
-        assert_eq!(root.scratch().unwrap().empty, Some(old));
+        set_change_time(Some(old));
+        assert_eq!(root.take_directory().unwrap().empty_change_time, Some(old));
         // The change time was different, so the directory was listed and its new change time
         // recorded.
-        assert_eq!(root.0.unused.lock().unwrap()[0].changed, changed);
+        assert_eq!(root.0.unused.lock().unwrap()[0].change_time, changed);
         // A directory that changed just now may change again without altering its change time.
-        age(Some(SystemTime::now()));
-        assert_eq!(root.scratch().unwrap().empty, None);
-        age(Some(old));
-        let used = root.scratch().unwrap();
-        fs::write(path.join("left"), "behind").unwrap();
+        set_change_time(Some(SystemTime::now()));
+        assert_eq!(root.take_directory().unwrap().empty_change_time, None);
+        set_change_time(Some(old));
+        let used = root.take_directory().unwrap();
+        fs::write(path.join("file"), "").unwrap();
         drop(used);
         assert!(!path.exists());
     }
 
     #[test]
-    fn removes_the_roots_that_nobody_holds() {
+    fn removes_roots_that_no_process_has_locked() {
         let parent = tempfile::tempdir().unwrap();
         let at = |name: &str| parent.path().join(name);
         for name in ["krm-functions-1-0", "krm-functions-2-0", "others"] {
@@ -310,13 +326,16 @@ mod tests {
             fs::write(at(name).join("file"), "").unwrap();
         }
         std::os::unix::fs::symlink(at("others"), at("krm-functions-3-0")).unwrap();
-        let held = hold(&at("krm-functions-2-0")).unwrap();
-        remove_abandoned_in(parent.path());
+        let lock_of_second = lock_directory(&at("krm-functions-2-0")).unwrap();
+        remove_abandoned_roots(parent.path());
         assert!(!at("krm-functions-1-0").exists());
-        assert!(at("krm-functions-2-0/file").exists(), "it is held");
-        assert!(at("others/file").exists(), "no link is followed");
-        drop(held);
-        remove_abandoned_in(parent.path());
+        assert!(at("krm-functions-2-0/file").exists(), "the root is locked");
+        assert!(
+            at("others/file").exists(),
+            "symbolic links are not followed"
+        );
+        drop(lock_of_second);
+        remove_abandoned_roots(parent.path());
         assert!(!at("krm-functions-2-0").exists());
     }
 
@@ -327,38 +346,40 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_done.load(Ordering::Relaxed) {
-                    remove_abandoned_in(parent.path());
+                    remove_abandoned_roots(parent.path());
                 }
             });
-            let roots: Vec<Held> = (0..500).map(|_| fresh(parent.path()).unwrap()).collect();
+            let roots: Vec<LockedRoot> = (0..500)
+                .map(|_| create_root(parent.path()).unwrap())
+                .collect();
             is_done.store(true, Ordering::Relaxed);
             for root in roots {
-                make(&root.path.join("scratch")).unwrap();
+                create_directory(&root.path.join("scratch")).unwrap();
             }
         });
     }
 
     #[test]
-    fn leaves_the_root_of_another_process_with_the_same_pid_alone() {
+    fn keeps_the_root_of_another_process_with_the_same_pid() {
         let parent = tempfile::tempdir().unwrap();
-        let number = NUMBER.load(Ordering::Relaxed);
+        let number = NEXT_NUMBER.load(Ordering::Relaxed);
         let others: Vec<PathBuf> = (number..number + 50)
-            .map(|number| format!("{PREFIX}{}-{number}", std::process::id()))
+            .map(|number| format!("{ROOT_PREFIX}{}-{number}", std::process::id()))
             .map(|name| parent.path().join(name))
             .collect();
         for other in &others {
-            make(other).unwrap();
+            create_directory(other).unwrap();
             fs::write(other.join("file"), "").unwrap();
         }
-        let own = fresh(parent.path()).unwrap();
+        let own = create_root(parent.path()).unwrap();
         assert!(!others.contains(&own.path));
         assert!(others.iter().all(|other| other.join("file").exists()));
     }
 
     #[test]
-    fn removes_all_directories_with_the_last_user() {
+    fn removes_the_root_with_its_last_user() {
         let root = ScratchRoot::default();
-        let scratch = root.scratch().unwrap();
+        let scratch = root.take_directory().unwrap();
         let parent = scratch.path().parent().unwrap().to_owned();
         drop(root);
         assert!(parent.exists());

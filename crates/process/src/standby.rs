@@ -5,7 +5,7 @@
 //! used function keeps some standbys ready; an idle function keeps none.
 //!
 //! Standbys are watched. A program whose process ends or writes before its input arrives gets no
-//! standby until its binary is replaced: it would act again and again without a request. An end by
+//! standby until its binary is replaced: each standby would act without a request. An end by
 //! SIGKILL or SIGTERM may have an outside cause, so it suspends the program only if the next
 //! process ends in the same way.
 
@@ -22,14 +22,14 @@ use std::{
 use crate::{
     Program,
     metrics::instruments,
-    process::{EarlyAct, Process, Waiting},
+    process::{EarlyAct, Process, StandbyProcess},
 };
 
 /// Age (60 s) at which a standby is replaced: files that it read at its start may have changed.
-const MAX_AGE: Duration = Duration::from_secs(60);
+const MAX_STANDBY_AGE: Duration = Duration::from_secs(60);
 
 /// Time (300 s) without evaluations after which a function is idle.
-const IDLE_AFTER: Duration = Duration::from_secs(300);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The standbys of one program.
 #[derive(Clone, Debug)]
@@ -44,120 +44,124 @@ pub struct StandbyStatus {
 }
 
 /// The standbys of an engine.
-pub(crate) struct Standby {
+pub(crate) struct StandbySet {
     state: Mutex<State>,
-    per_function: usize,
+    per_program: usize,
 }
 
 struct State {
-    functions: HashMap<Arc<Program>, Kept>,
-    /// Waker of the task that polls [`Standby::poll_acted`].
+    programs: HashMap<Arc<Program>, ProgramStandbys>,
+    /// Waker of the task that polls [`StandbySet::poll_acted`].
     watcher: Waker,
 }
 
-struct Kept {
-    ready: Vec<Ready>,
+/// The standbys of one program, and whether it may have more.
+struct ProgramStandbys {
+    ready: Vec<ReadyStandby>,
     /// Number of processes being started, or being dismissed after an early act.
     pending: usize,
     last_used: Instant,
     /// Time at which a process was ended by SIGKILL or SIGTERM.
     ///
-    /// Reset when a later process lives until its input arrives or until it is [`MAX_AGE`] old.
-    killed: Option<Instant>,
-    suspended: Option<Suspended>,
+    /// Reset when a later process lives until its input arrives or until it is [`MAX_STANDBY_AGE`]
+    /// old.
+    killed_at: Option<Instant>,
+    suspended: Option<Suspension>,
 }
 
 /// The early act for which a program gets no standby, and the binary that did it.
-struct Suspended {
+struct Suspension {
     act: EarlyAct,
-    binary: Option<Binary>,
+    binary: Option<BinaryIdentity>,
 }
 
-struct Ready {
-    process: Waiting,
-    binary: Option<Binary>,
-    since: Instant,
+/// A standby that waits for its input.
+struct ReadyStandby {
+    process: StandbyProcess,
+    binary: Option<BinaryIdentity>,
+    started: Instant,
 }
 
 /// A process that acted before its input arrived.
-pub(crate) struct Acted {
+pub(crate) struct ActedStandby {
     program: Arc<Program>,
-    ready: Ready,
+    ready: ReadyStandby,
 }
 
 /// Identity of the file a process was started from: a replaced binary makes its standbys stale.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Binary {
+struct BinaryIdentity {
     device: u64,
     inode: u64,
     modified: Option<SystemTime>,
 }
 
 /// A reservation to start one more standby of a program.
-pub(crate) struct Opening<'a> {
-    standby: &'a Standby,
+pub(crate) struct StartReservation<'a> {
+    set: &'a StandbySet,
     program: &'a Arc<Program>,
-    binary: Option<Binary>,
+    binary: Option<BinaryIdentity>,
 }
 
-// === impl Standby ===
+// === impl StandbySet ===
 
-impl Standby {
-    /// Creates an empty set that keeps up to `per_function` standbys for each function; 0 turns it
-    /// off.
-    pub(crate) fn new(per_function: usize) -> Self {
+impl StandbySet {
+    /// Creates an empty set that keeps up to `per_program` standbys for each program.
+    ///
+    /// 0 turns standby off.
+    pub(crate) fn new(per_program: usize) -> Self {
         let state = State {
-            functions: HashMap::new(),
+            programs: HashMap::new(),
             watcher: Waker::noop().clone(),
         };
         Self {
             state: Mutex::new(state),
-            per_function,
+            per_program,
         }
     }
 
     /// Returns whether any program may have standbys.
-    pub(crate) fn is_on(&self) -> bool {
-        self.per_function > 0
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.per_program > 0
     }
 
     /// Returns whether this program may have standbys.
-    pub(crate) fn is_on_for(&self, program: &Program) -> bool {
-        self.is_on() && program.standby
+    pub(crate) fn is_enabled_for(&self, program: &Program) -> bool {
+        self.is_enabled() && program.standby
     }
 
     /// Returns a standby that has not acted and is neither old nor of a replaced binary.
     pub(crate) fn take(&self, program: &Arc<Program>) -> Option<Process> {
-        if !self.is_on_for(program) {
+        if !self.is_enabled_for(program) {
             return None;
         }
-        let binary = Binary::of(&program.path);
+        let binary = BinaryIdentity::read(&program.path);
         let now = Instant::now();
         loop {
             // A stale process is dropped outside the lock.
             let ready = {
                 let mut state = self.lock();
-                let State { functions, watcher } = &mut *state;
-                let kept = functions
+                let State { programs, watcher } = &mut *state;
+                let standbys = programs
                     .entry(program.clone())
-                    .or_insert_with(|| Kept::new(now));
-                kept.last_used = now;
-                if kept
+                    .or_insert_with(|| ProgramStandbys::new(now));
+                standbys.last_used = now;
+                if standbys
                     .suspended
                     .as_ref()
                     .is_some_and(|suspended| suspended.binary != binary)
                 {
-                    kept.suspended = None;
-                    kept.killed = None;
+                    standbys.suspended = None;
+                    standbys.killed_at = None;
                 }
-                if kept.ready.last_mut()?.process.has_acted() {
-                    // It stays in the list for the watcher; the other processes may have acted as
+                if standbys.ready.last_mut()?.process.has_acted() {
+                    // The process stays in the list for the watcher; the others may have acted as
                     // well.
                     watcher.wake_by_ref();
                     return None;
                 }
-                kept.killed = None;
-                kept.ready.pop()?
+                standbys.killed_at = None;
+                standbys.ready.pop()?
             };
             if ready.binary == binary && !ready.is_old(now) {
                 return ready.process.into_process().ok();
@@ -165,75 +169,80 @@ impl Standby {
         }
     }
 
-    /// Ends the standbys of all programs but those to keep, and removes their suspensions.
+    /// Ends the standbys of all programs except those for which `keep` returns true, and removes
+    /// their suspensions.
     pub(crate) fn retain(&self, mut keep: impl FnMut(&Program) -> bool) {
         let mut state = self.lock();
-        let ended = state.functions.extract_if(|program, _| !keep(program));
+        let ended = state.programs.extract_if(|program, _| !keep(program));
         let ended: Vec<_> = ended.collect();
         drop(state);
         // The processes are ended outside the lock.
         drop(ended);
     }
 
-    /// Returns whether one more standby should be started.
-    pub(crate) fn wants(&self, program: &Arc<Program>) -> bool {
+    /// Returns whether a program in use has fewer standbys than it should have.
+    pub(crate) fn needs(&self, program: &Arc<Program>) -> bool {
         let state = self.lock();
-        let kept = state.functions.get(program);
-        kept.is_some_and(|kept| kept.has_room(self.per_function))
+        let standbys = state.programs.get(program);
+        standbys.is_some_and(|standbys| standbys.needs_another(self.per_program))
     }
 
     /// Reserves the start of one more standby, unless enough are ready or starting.
-    pub(crate) fn opening<'a>(&'a self, program: &'a Arc<Program>) -> Option<Opening<'a>> {
+    pub(crate) fn reserve<'a>(&'a self, program: &'a Arc<Program>) -> Option<StartReservation<'a>> {
         let mut state = self.lock();
-        let kept = state.functions.get_mut(program)?;
-        if !kept.has_room(self.per_function) {
+        let standbys = state.programs.get_mut(program)?;
+        if !standbys.needs_another(self.per_program) {
             return None;
         }
-        kept.pending += 1;
+        standbys.pending += 1;
         drop(state);
-        Some(Opening {
-            standby: self,
+        Some(StartReservation {
+            set: self,
             program,
-            binary: Binary::of(&program.path),
+            binary: BinaryIdentity::read(&program.path),
         })
     }
 
-    /// Ends old standbys and those of idle functions; returns the programs that need a new one.
+    /// Ends old standbys and those of idle programs; returns the programs that need a new one.
     pub(crate) fn sweep(&self) -> Vec<Arc<Program>> {
         let now = Instant::now();
-        let (mut unfit, mut wanting) = (Vec::new(), Vec::new());
+        let (mut ended, mut incomplete) = (Vec::new(), Vec::new());
         let mut state = self.lock();
-        state.functions.retain(|program, kept| {
-            let idle = now.duration_since(kept.last_used) > IDLE_AFTER;
-            if kept.ready.iter().any(|ready| ready.is_old(now)) {
-                kept.killed = None;
+        state.programs.retain(|program, standbys| {
+            let is_idle = now.duration_since(standbys.last_used) > IDLE_TIMEOUT;
+            if standbys.ready.iter().any(|ready| ready.is_old(now)) {
+                standbys.killed_at = None;
             }
-            unfit.extend(kept.ready.extract_if(.., |ready| idle || ready.is_old(now)));
-            if !idle && kept.has_room(self.per_function) {
-                wanting.push(program.clone());
+            ended.extend(
+                standbys
+                    .ready
+                    .extract_if(.., |ready| is_idle || ready.is_old(now)),
+            );
+            if !is_idle && standbys.needs_another(self.per_program) {
+                incomplete.push(program.clone());
             }
-            !idle || kept.pending > 0 || kept.suspended.is_some()
+            !is_idle || standbys.pending > 0 || standbys.suspended.is_some()
         });
         drop(state);
-        wanting
+        incomplete
     }
 
     /// Waits until standbys have acted, and returns them. Only one task may poll this at a time.
-    pub(crate) fn poll_acted(&self, context: &mut Context<'_>) -> Poll<Vec<Acted>> {
+    pub(crate) fn poll_acted(&self, context: &mut Context<'_>) -> Poll<Vec<ActedStandby>> {
         let mut state = self.lock();
-        let State { functions, watcher } = &mut *state;
+        let State { programs, watcher } = &mut *state;
         watcher.clone_from(context.waker());
         let mut all = Vec::new();
-        for (program, kept) in functions {
-            let acted = kept
+        for (program, standbys) in programs {
+            let acted = standbys
                 .ready
                 .extract_if(.., |ready| ready.process.poll_acted(context).is_ready());
             let before = all.len();
-            all.extend(acted.map(|ready| Acted {
+            all.extend(acted.map(|ready| ActedStandby {
                 program: Arc::clone(program),
                 ready,
             }));
-            kept.pending += all.len() - before;
+            standbys.pending += all.len() - before;
         }
         if all.is_empty() {
             return Poll::Pending;
@@ -242,48 +251,55 @@ impl Standby {
     }
 
     /// Reaps a process that acted, and suspends the standby of its program.
-    pub(crate) async fn dismiss(&self, acted: Acted) {
-        let Acted { program, ready } = acted;
+    pub(crate) async fn dismiss(&self, acted: ActedStandby) {
+        let ActedStandby { program, ready } = acted;
         let act = ready.process.dismiss().await;
         let mut state = self.lock();
-        let Some(kept) = state.functions.get_mut(&program) else {
+        let Some(standbys) = state.programs.get_mut(&program) else {
             return;
         };
-        kept.pending = kept.pending.saturating_sub(1);
-        if kept.suspended.is_some() {
+        standbys.pending = standbys.pending.saturating_sub(1);
+        if standbys.suspended.is_some() {
             return;
         }
         // Processes that were killed at the same time count once.
-        if !act.is_own() && kept.killed.is_none_or(|killed| ready.since < killed) {
-            kept.killed = Some(Instant::now());
+        if act.may_be_external()
+            && standbys
+                .killed_at
+                .is_none_or(|killed_at| ready.started < killed_at)
+        {
+            standbys.killed_at = Some(Instant::now());
             return;
         }
         let binary = ready.binary;
-        kept.suspended = Some(Suspended { act, binary });
+        standbys.suspended = Some(Suspension { act, binary });
         drop(state);
-        instruments().standby_suspended(&program.name());
+        instruments().record_standby_suspension(&program.name());
         tracing::warn!(
             program = %program.path.display(),
-            "a process started ahead {act}: the program gets no standby until its file is replaced"
+            "a standby {act}: the program gets no standby until its file is replaced"
         );
     }
 
     /// Returns the standbys of each program in use, and the programs that get none.
     pub(crate) fn status(&self) -> Vec<StandbyStatus> {
         let state = self.lock();
-        let functions = state.functions.iter();
-        functions
-            .map(|(program, kept)| StandbyStatus {
+        let programs = state.programs.iter();
+        programs
+            .map(|(program, standbys)| StandbyStatus {
                 program: Arc::clone(program),
-                ready: kept.ready.len(),
-                suspended: kept.suspended.as_ref().map(|it| it.act.to_string()),
+                ready: standbys.ready.len(),
+                suspended: standbys
+                    .suspended
+                    .as_ref()
+                    .map(|suspension| suspension.act.to_string()),
             })
             .collect()
     }
 
-    /// Returns whether there is nothing to sweep.
+    /// Returns whether no program is in use.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().functions.is_empty()
+        self.lock().programs.is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -291,19 +307,19 @@ impl Standby {
     }
 }
 
-// === impl Opening ===
+// === impl StartReservation ===
 
-impl Opening<'_> {
-    /// Keeps a started process as a standby, and has it watched.
-    pub(crate) fn fill(self, process: Waiting) {
-        let mut ready = Ready {
+impl StartReservation<'_> {
+    /// Adds a started process to the standbys of the program, and watches it.
+    pub(crate) fn add(self, process: StandbyProcess) {
+        let mut ready = ReadyStandby {
             process,
             binary: self.binary,
-            since: Instant::now(),
+            started: Instant::now(),
         };
-        let mut state = self.standby.lock();
-        let State { functions, watcher } = &mut *state;
-        if let Some(kept) = functions.get_mut(self.program) {
+        let mut state = self.set.lock();
+        let State { programs, watcher } = &mut *state;
+        if let Some(standbys) = programs.get_mut(self.program) {
             // Registers the watcher's waker directly, so that the watcher task need not run to do
             // so.
             if ready
@@ -313,54 +329,54 @@ impl Opening<'_> {
             {
                 watcher.wake_by_ref();
             }
-            kept.ready.push(ready);
+            standbys.ready.push(ready);
         }
     }
 }
 
-impl Drop for Opening<'_> {
+impl Drop for StartReservation<'_> {
     fn drop(&mut self) {
-        if let Some(kept) = self.standby.lock().functions.get_mut(self.program) {
-            kept.pending = kept.pending.saturating_sub(1);
+        if let Some(standbys) = self.set.lock().programs.get_mut(self.program) {
+            standbys.pending = standbys.pending.saturating_sub(1);
         }
     }
 }
 
-// === impl Kept ===
+// === impl ProgramStandbys ===
 
-impl Kept {
+impl ProgramStandbys {
     fn new(now: Instant) -> Self {
         Self {
             ready: Vec::new(),
             pending: 0,
             last_used: now,
-            killed: None,
+            killed_at: None,
             suspended: None,
         }
     }
 
-    fn has_room(&self, per_function: usize) -> bool {
-        self.suspended.is_none() && self.ready.len() + self.pending < per_function
+    fn needs_another(&self, per_program: usize) -> bool {
+        self.suspended.is_none() && self.ready.len() + self.pending < per_program
     }
 }
 
-// === impl Ready ===
+// === impl ReadyStandby ===
 
-impl Ready {
+impl ReadyStandby {
     fn is_old(&self, now: Instant) -> bool {
-        now.duration_since(self.since) >= MAX_AGE
+        now.duration_since(self.started) >= MAX_STANDBY_AGE
     }
 }
 
-// === impl Binary ===
+// === impl BinaryIdentity ===
 
-impl Binary {
-    fn of(path: &Path) -> Option<Self> {
-        let found = fs::metadata(path).ok()?;
+impl BinaryIdentity {
+    fn read(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok()?;
         Some(Self {
-            device: found.dev(),
-            inode: found.ino(),
-            modified: found.modified().ok(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            modified: metadata.modified().ok(),
         })
     }
 }

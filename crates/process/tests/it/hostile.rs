@@ -6,7 +6,7 @@ use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Instant};
 use bytes::Bytes;
 use runner_process::{Engine, Exit, Program, RunError};
 
-use crate::support::{in_seconds, options, over, sh};
+use crate::support::{in_seconds, options, shell_program, with_engine};
 
 fn input(size: usize) -> Bytes {
     Bytes::from(vec![b'x'; size])
@@ -19,9 +19,13 @@ fn evaluate(
     seconds: u64,
     check: impl FnOnce(Result<runner_process::Completed, RunError>),
 ) {
-    over(&options(), async |engine: Engine| {
+    with_engine(&options(), async |engine: Engine| {
         let started = Instant::now();
-        check(engine.run(&sh(script), input, in_seconds(seconds)).await);
+        check(
+            engine
+                .run(&shell_program(script), input, in_seconds(seconds))
+                .await,
+        );
         assert!(
             started.elapsed().as_secs() <= seconds + 2,
             "took {:?}",
@@ -33,21 +37,21 @@ fn evaluate(
 #[test]
 fn passes_input_of_any_size_through() {
     for size in [0, 1, 4096, 65_536, 65_537, 1 << 20] {
-        evaluate("cat", input(size), 10, |end| {
-            let end = end.unwrap();
-            assert_eq!(end.stdout.len(), size);
-            assert_eq!(end.exit, Exit::Code(0));
+        evaluate("cat", input(size), 10, |result| {
+            let completed = result.unwrap();
+            assert_eq!(completed.stdout.len(), size);
+            assert_eq!(completed.exit, Exit::Code(0));
         });
     }
 }
 
 #[test]
 fn collects_outputs_much_longer_than_the_input() {
-    let script = "cat >&2; head -c 500000 /dev/zero >&2; head -c 500000 /dev/zero; echo end";
-    evaluate(script, input(10), 10, |end| {
-        let end = end.unwrap();
-        assert_eq!(end.stdout.len(), 500_004);
-        assert!(end.stderr.starts_with(b"xxxxxxxxxx\0"));
+    let script = "cat >&2; head -c 500000 /dev/zero >&2; head -c 500000 /dev/zero; echo last";
+    evaluate(script, input(10), 10, |result| {
+        let completed = result.unwrap();
+        assert_eq!(completed.stdout.len(), 500_005);
+        assert!(completed.stderr.starts_with(b"xxxxxxxxxx\0"));
     });
 }
 
@@ -57,21 +61,24 @@ fn returns_the_exit_code_of_a_process_that_closes_stdin() {
         "echo done; exec 0</dev/null; exit 3",
         input(900_000),
         10,
-        |end| {
-            let end = end.unwrap();
-            assert_eq!((&end.stdout[..], end.exit), (&b"done\n"[..], Exit::Code(3)));
+        |result| {
+            let completed = result.unwrap();
+            assert_eq!(
+                (&completed.stdout[..], completed.exit),
+                (&b"done\n"[..], Exit::Code(3))
+            );
         },
     );
 }
 
 #[test]
 fn stops_a_process_that_never_reads_its_input_at_the_deadline() {
-    evaluate("echo waiting >&2; sleep 600", input(900_000), 1, |end| {
+    evaluate("echo waiting >&2; sleep 600", input(900_000), 1, |result| {
         let Err(RunError::DeadlineExceeded {
             running, stderr, ..
-        }) = end
+        }) = result
         else {
-            panic!("{end:?}")
+            panic!("{result:?}")
         };
         assert!(running.as_millis() >= 900);
         assert_eq!(&stderr[..], b"waiting\n");
@@ -80,8 +87,8 @@ fn stops_a_process_that_never_reads_its_input_at_the_deadline() {
 
 #[test]
 fn accepts_a_process_that_exits_before_reading_its_input() {
-    evaluate("exit 0", input(900_000), 10, |end| {
-        assert!(end.unwrap().exit.success());
+    evaluate("exit 0", input(900_000), 10, |result| {
+        assert!(result.unwrap().exit.success());
     });
 }
 
@@ -91,10 +98,10 @@ fn waits_for_a_process_that_closes_stdout_early() {
         "echo early; exec 1>&-; exec 2>&-; cat >/dev/null; exit 7",
         input(900_000),
         10,
-        |end| {
-            let end = end.unwrap();
+        |result| {
+            let completed = result.unwrap();
             assert_eq!(
-                (&end.stdout[..], end.exit),
+                (&completed.stdout[..], completed.exit),
                 (&b"early\n"[..], Exit::Code(7))
             );
         },
@@ -103,10 +110,10 @@ fn waits_for_a_process_that_closes_stdout_early() {
 
 #[test]
 fn rejects_a_gigabyte_of_output_at_the_limit() {
-    evaluate("head -c 1000000000 /dev/zero", input(10), 20, |end| {
+    evaluate("head -c 1000000000 /dev/zero", input(10), 20, |result| {
         assert!(
-            matches!(end, Err(RunError::OutputTooLarge { limit: 1_048_576 })),
-            "{end:?}"
+            matches!(result, Err(RunError::OutputTooLarge { limit: 1_048_576 })),
+            "{result:?}"
         );
     });
 }
@@ -114,18 +121,22 @@ fn rejects_a_gigabyte_of_output_at_the_limit() {
 #[test]
 fn keeps_both_ends_of_a_gigabyte_of_log() {
     let script = "echo first >&2; head -c 1000000000 /dev/zero >&2; echo last >&2; echo ok";
-    evaluate(script, input(10), 60, |end| {
-        let end = end.unwrap();
-        assert_eq!(&end.stdout[..], b"ok\n");
-        assert!(end.stderr.len() < 70_000, "{}", end.stderr.len());
-        assert!(end.stderr.starts_with(b"first\n") && end.stderr.ends_with(b"last\n"));
+    evaluate(script, input(10), 60, |result| {
+        let completed = result.unwrap();
+        assert_eq!(&completed.stdout[..], b"ok\n");
+        assert!(
+            completed.stderr.len() < 70_000,
+            "{}",
+            completed.stderr.len()
+        );
+        assert!(completed.stderr.starts_with(b"first\n") && completed.stderr.ends_with(b"last\n"));
     });
 }
 
 #[test]
 fn returns_although_a_grandchild_holds_the_pipes() {
-    evaluate("echo answer; sleep 600 & exit 0", input(10), 10, |end| {
-        assert_eq!(&end.unwrap().stdout[..], b"answer\n");
+    evaluate("echo answer; sleep 600 & exit 0", input(10), 10, |result| {
+        assert_eq!(&result.unwrap().stdout[..], b"answer\n");
     });
 }
 
@@ -135,8 +146,8 @@ fn returns_although_a_grandchild_outside_the_group_holds_the_pipes() {
         "echo answer; setsid sleep 600 & exit 0",
         input(10),
         10,
-        |end| {
-            assert_eq!(&end.unwrap().stdout[..], b"answer\n");
+        |result| {
+            assert_eq!(&result.unwrap().stdout[..], b"answer\n");
         },
     );
 }
@@ -144,8 +155,8 @@ fn returns_although_a_grandchild_outside_the_group_holds_the_pipes() {
 #[test]
 fn kills_a_daemon_that_left_group_and_pipes() {
     let script = "setsid sh -c 'exec </dev/null >/dev/null 2>&1; sleep 600' & exit 0";
-    evaluate(script, input(10), 10, |end| {
-        assert!(end.unwrap().exit.success());
+    evaluate(script, input(10), 10, |result| {
+        assert!(result.unwrap().exit.success());
     });
 }
 
@@ -155,10 +166,10 @@ fn kills_a_process_that_ignores_signals() {
         "trap '' TERM INT HUP; while :; do sleep 1; done",
         input(10),
         1,
-        |end| {
+        |result| {
             assert!(
-                matches!(end, Err(RunError::DeadlineExceeded { .. })),
-                "{end:?}"
+                matches!(result, Err(RunError::DeadlineExceeded { .. })),
+                "{result:?}"
             );
         },
     );
@@ -167,34 +178,34 @@ fn kills_a_process_that_ignores_signals() {
 #[test]
 fn kills_all_children_of_a_function() {
     let script = "i=0; while [ $i -lt 200 ]; do sleep 600 & i=$((i+1)); done; wait";
-    evaluate(script, input(10), 2, |end| {
+    evaluate(script, input(10), 2, |result| {
         assert!(
-            matches!(end, Err(RunError::DeadlineExceeded { .. })),
-            "{end:?}"
+            matches!(result, Err(RunError::DeadlineExceeded { .. })),
+            "{result:?}"
         );
     });
 }
 
 #[test]
 fn reports_the_signal_that_killed_a_process() {
-    evaluate("kill -SEGV $$", input(900_000), 10, |end| {
-        assert_eq!(end.unwrap().exit, Exit::Signal(11));
+    evaluate("kill -SEGV $$", input(900_000), 10, |result| {
+        assert_eq!(result.unwrap().exit, Exit::Signal(11));
     });
 }
 
 #[test]
-fn leaves_nothing_behind_when_a_run_is_dropped() {
-    over(&options(), async |engine: Engine| {
-        let program = sh("sleep 600 & sleep 600");
+fn kills_all_processes_when_a_run_is_dropped() {
+    with_engine(&options(), async |engine: Engine| {
+        let program = shell_program("sleep 600 & sleep 600");
         let run = engine.run(&program, input(900_000), in_seconds(60));
-        let cut_short = tokio::time::timeout(std::time::Duration::from_millis(100), run).await;
-        assert!(cut_short.is_err());
+        let timed_out = tokio::time::timeout(std::time::Duration::from_millis(100), run).await;
+        assert!(timed_out.is_err());
     });
 }
 
 #[test]
 fn explains_why_a_program_cannot_start() {
-    over(&options(), async |engine: Engine| {
+    with_engine(&options(), async |engine: Engine| {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str, content: &str, mode: u32| {
             let path = directory.path().join(name);
@@ -218,7 +229,7 @@ fn explains_why_a_program_cannot_start() {
             ),
             (directory.path().to_owned(), "it is a directory"),
         ];
-        for (path, says) in cases {
+        for (path, expected) in cases {
             let program = Arc::new(Program::new(path));
             let error = engine
                 .run(&program, input(10), in_seconds(10))
@@ -228,7 +239,10 @@ fn explains_why_a_program_cannot_start() {
                 panic!("{error}");
             };
             let texts = [&error.to_string(), error.explanation()];
-            assert!(texts.iter().any(|text| text.contains(says)), "{texts:?}");
+            assert!(
+                texts.iter().any(|text| text.contains(expected)),
+                "{texts:?}"
+            );
         }
     });
 }
@@ -239,9 +253,9 @@ fn gives_a_confined_function_an_empty_directory_and_limits() {
         "ls -A; [ \"$PWD\" = \"$HOME\" ] && ulimit -c && echo x >file && cat file",
         input(10),
         10,
-        |end| {
-            let end = end.unwrap();
-            assert_eq!(String::from_utf8_lossy(&end.stdout), "0\nx\n");
+        |result| {
+            let completed = result.unwrap();
+            assert_eq!(String::from_utf8_lossy(&completed.stdout), "0\nx\n");
         },
     );
 }
@@ -253,6 +267,6 @@ fn removes_the_directories_of_a_runner_that_was_killed() {
         .tempdir()
         .unwrap();
     std::fs::create_dir(abandoned.path().join("0")).unwrap();
-    runner_process::remove_abandoned();
+    runner_process::remove_abandoned_scratch_directories();
     assert!(!abandoned.path().exists());
 }

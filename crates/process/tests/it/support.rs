@@ -1,4 +1,5 @@
-//! Support for the engine's tests: shell scripts as programs, and a check for leftovers.
+//! Support for the engine's tests: shell scripts as programs, and a check that no process or
+//! descriptor remains.
 
 use std::{
     future::Future,
@@ -7,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use runner_process::{Engine, EngineOptions, Limits, Orphans, Program, become_subreaper};
+use runner_process::{Engine, EngineOptions, Limits, OrphanSweeper, Program, become_subreaper};
 use runner_test_support::{ProcessResources, eventually};
 
 /// Lock of the running test.
@@ -16,6 +17,7 @@ use runner_test_support::{ProcessResources, eventually};
 /// each on its own runtime, and open nothing without the lock.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// Returns options for two processes at once, a queue of 100 and no standby.
 pub fn options() -> EngineOptions {
     EngineOptions {
         parallel: 2,
@@ -29,20 +31,24 @@ pub fn options() -> EngineOptions {
 }
 
 /// Returns a shell script as a program.
-pub fn sh(script: &str) -> Arc<Program> {
+pub fn shell_program(script: &str) -> Arc<Program> {
     let mut program = Program::new("/bin/sh");
     program.args = vec!["-c".into(), script.into()];
     program.env = [("PATH".into(), "/usr/bin:/bin".into())].into();
     Arc::new(program)
 }
 
+/// Returns a deadline this many seconds from now.
 pub fn in_seconds(seconds: u64) -> Instant {
     Instant::now() + Duration::from_secs(seconds)
 }
 
-/// Runs a test with a new engine, and then checks that it left nothing behind.
-pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(Engine) -> F) {
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+/// Runs a test with a new engine, then checks that no process or descriptor remains.
+pub fn with_engine<F: Future<Output = ()>>(
+    options: &EngineOptions,
+    test: impl FnOnce(Engine) -> F,
+) {
+    let _lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -50,10 +56,10 @@ pub fn over<F: Future<Output = ()>>(options: &EngineOptions, test: impl FnOnce(E
         .unwrap();
     runtime.block_on(async {
         become_subreaper().unwrap();
-        let _orphans = Orphans::watch();
+        let _sweeper = OrphanSweeper::start();
         let before = resources();
         test(Engine::new(options)).await;
-        eventually("no process or descriptor is left", || resources() == before).await;
+        eventually("no process or descriptor remains", || resources() == before).await;
     });
 }
 
