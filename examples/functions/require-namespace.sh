@@ -1,10 +1,10 @@
 #!/bin/sh
-# A KRM function that checks: every namespaced resource must say its namespace.
+# A KRM function that checks that every namespaced resource has a namespace.
 #
-# It reads a ResourceList on standard input and prints it again, untouched, with `results` behind
-# it. A resource without a namespace is an error, and the function exits with 1; one in `default`
-# is a warning. It needs nothing but a POSIX shell and awk, and understands lists in block style,
-# as kpt, Porch and krm send them.
+# It reads a ResourceList on standard input, writes it unchanged to standard output and appends
+# `results`. A resource without a namespace is an error, and the function exits with 1. A resource in
+# the namespace `default` is a warning. The function needs only a POSIX shell and awk. It reads lists
+# in block style, which kpt, Porch and krm send.
 set -eu
 
 exec awk '
@@ -15,7 +15,7 @@ function report(severity, message) {
     if (path != "") results = results "  file:\n    path: " path "\n"
 }
 
-# Judges the resource whose lines have all been seen.
+# Checks the resource whose last line has been read.
 function judge() {
     if (kind == "" || local_config || index(cluster_scoped, " " kind " ")) return
     checked++
@@ -33,7 +33,7 @@ function forget() {
     child = -1
 }
 
-# What stands behind the first colon, without quotes and comment.
+# Returns the text after the first colon, without quotes and comment.
 function value(text) {
     sub(/^[^:]*:[ \t]*/, "", text)
     sub(/[ \t]+#.*$/, "", text)
@@ -81,7 +81,7 @@ column == key_column {
     in_metadata = (line ~ /^metadata:/)
     if (line ~ /^kind:/) kind = value(line)
     if (line ~ /^apiVersion:/) version = value(line)
-    # One line in braces, as people write short ones.
+    # Metadata on one line, in braces: metadata: {name: x, namespace: y}
     if (in_metadata && match(line, /[{ ,]namespace: *[^,} ]+/))
         namespace = value(substr(line, RSTART + 1, RLENGTH - 1))
     if (in_metadata && match(line, /[{ ,]name: *[^,} ]+/))
@@ -100,7 +100,7 @@ in_metadata && column > key_column {
 END {
     if (in_items) judge()
     if (!has_items) {
-        # Better no verdict than a wrong one.
+        # Without items the list is not in block style, and a result could be wrong.
         print "require-namespace: the input is not a ResourceList in block style" | "cat >&2"
         close("cat >&2")
         exit 2

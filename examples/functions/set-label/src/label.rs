@@ -1,23 +1,26 @@
-//! Putting the label where it belongs.
+//! Adds the label to the resources of a list.
 
 use std::fmt::Write;
 
 use crate::tree::{self, Node};
 
-/// One label.
+/// The label that every resource gets.
 struct Label<'a> {
     key: &'a str,
     value: &'a str,
 }
 
-/// Text that takes the place of other text.
+/// A replacement of the bytes `start..end` of the list by `text`.
 struct Edit {
     start: usize,
     end: usize,
     text: String,
 }
 
-/// The list with the label on every resource, and a result for each that changed.
+/// Returns the list with the label on every resource, and with a result for each changed resource.
+///
+/// # Errors
+/// Returns a message if the list, its configuration or one of its resources cannot be used.
 pub fn apply(list: &str) -> Result<String, String> {
     let root = tree::parse(list)?;
     if root.at(&["kind"]) != "ResourceList" {
@@ -29,7 +32,7 @@ pub fn apply(list: &str) -> Result<String, String> {
     for item in root.get("items").map_or(&[][..], Node::items) {
         let annotations = ["metadata", "annotations"];
         let annotation = |key| item.at(&[annotations[0], annotations[1], key]);
-        // What is not applied to a cluster needs no label there.
+        // A local resource is never applied to a cluster and needs no label.
         if annotation("config.kubernetes.io/local-config") == "true" {
             continue;
         }
@@ -57,7 +60,7 @@ pub fn apply(list: &str) -> Result<String, String> {
         at = edit.end;
     }
     labelled.push_str(&list[at..]);
-    // In JSON, or behind the results of others, there is no place for a block of our own.
+    // A block of results cannot be appended to JSON, or to a list that has results already.
     if !results.is_empty() && !root.flow && root.get("results").is_none() {
         if !labelled.ends_with('\n') {
             labelled.push('\n');
@@ -80,27 +83,27 @@ impl<'a> Label<'a> {
         let name = label.key.rsplit('/').next().unwrap_or_default();
         if name.is_empty() || !label.key.chars().all(|c| is_allowed(c) || c == '/') {
             return Err(format!(
-                "the configuration's label is not a label's key: {:?}",
+                "data.label of the functionConfig is not a label key: {:?}",
                 label.key
             ));
         }
         if label.value.len() > 63 || !label.value.chars().all(is_allowed) {
             return Err(format!(
-                "the configuration's value is not a label's: {:?}",
+                "data.value of the functionConfig is not a label value: {:?}",
                 label.value
             ));
         }
         Ok(label)
     }
 
-    /// The one place of a resource that must change.
+    /// Returns the edit that gives a resource the label.
     fn edit(&self, list: &str, item: &Node) -> Result<Edit, String> {
         let Self { key, value } = self;
         let mut node = item;
         let mut missing = vec!["metadata", "labels", key];
         while let Some(next) = missing.first().and_then(|key| node.get(key)) {
             if next.entries().is_none() {
-                // The label with another value, or `metadata:` and `labels:` with none.
+                // The label has another value, or `metadata:` or `labels:` has no value.
                 let old = next
                     .text()
                     .ok_or("labels behind an alias cannot be changed")?;
@@ -158,11 +161,11 @@ impl<'a> Label<'a> {
     }
 }
 
-/// Another scalar in the place of one on a single line.
+/// Returns the edit that replaces a scalar on a single line by another.
 fn replace(list: &str, node: &Node, old: &str, new: &str) -> Result<Edit, String> {
     let rest = &list[node.start..];
     if old.is_empty() && !rest.starts_with(['"', '\'']) {
-        // The value is missing: it belongs behind the colon that ends the key.
+        // The value is missing and is inserted after the colon of the key.
         let colon = rest.find(':').ok_or("a key has no colon")?;
         let start = node.start + colon + 1;
         return Ok(Edit {
@@ -185,7 +188,7 @@ fn replace(list: &str, node: &Node, old: &str, new: &str) -> Result<Edit, String
     })
 }
 
-/// Nested keys as lines before a first key at that column.
+/// Returns nested keys as lines to insert before the first key, which is at `column`.
 fn block(keys: &[&str], value: &str, column: usize) -> String {
     let mut text = String::new();
     for (depth, key) in keys.iter().enumerate() {
@@ -205,7 +208,7 @@ fn block(keys: &[&str], value: &str, column: usize) -> String {
     text
 }
 
-/// Nested keys in braces around the value.
+/// Returns the value inside nested keys, in JSON.
 fn json(keys: &[&str], value: &str) -> String {
     keys.iter()
         .rev()
@@ -214,7 +217,7 @@ fn json(keys: &[&str], value: &str) -> String {
         })
 }
 
-/// A key, in quotes where YAML could take it for a number or a truth value.
+/// Returns a key, in quotes if YAML could read it as a number or a boolean.
 fn plain(key: &str) -> String {
     let words = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     let is_word = words.iter().any(|word| key.eq_ignore_ascii_case(word));

@@ -1,8 +1,8 @@
 //! A KRM function that puts a label on every resource.
 //!
-//! It reads a ResourceList on standard input and prints it again with the label in place. The text
-//! is edited, not printed anew: comments, quotes and order stay as the author wrote them. The label
-//! comes from the function's configuration:
+//! It reads a ResourceList on standard input and writes it with the label to standard output. It
+//! edits the text of the list, so comments, quotes and order do not change. The label comes from the
+//! function's configuration:
 //!
 //! ```yaml
 //! functionConfig:

@@ -1,13 +1,13 @@
-//! The parts of a list that a label needs: mappings, and where they stand in the text.
+//! Parses a list into nodes with their positions in the text.
 
 use saphyr_parser::{Event, Parser, Span};
 
-/// A value and the byte it begins with.
+/// A value and the byte offset of its start.
 #[derive(Debug)]
 pub struct Node {
     pub value: Value,
     pub start: usize,
-    /// In braces or brackets.
+    /// Whether the value is written in braces or brackets.
     pub flow: bool,
 }
 
@@ -19,9 +19,9 @@ pub enum Value {
     Alias,
 }
 
-/// Reads the one document of a text.
+/// Parses the first document of a text.
 pub fn parse(text: &str) -> Result<Node, String> {
-    // The parser counts characters; slices count bytes.
+    // The parser reports positions in characters; slices need bytes.
     let mut bytes: Vec<usize> = text.char_indices().map(|(byte, _)| byte).collect();
     bytes.push(text.len());
     let mut open: Vec<(Node, Option<Node>)> = Vec::new();
@@ -66,7 +66,7 @@ pub fn parse(text: &str) -> Result<Node, String> {
 // === impl Node ===
 
 impl Node {
-    /// The value of a key.
+    /// Returns the value of a key, if the node is a mapping with that key.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let (_, value) = self
             .entries()?
@@ -96,7 +96,7 @@ impl Node {
         }
     }
 
-    /// The text at the end of a path of keys, empty if there is none.
+    /// Returns the text at the end of a path of keys; empty if there is none.
     pub fn at(&self, path: &[&str]) -> &str {
         let end = path.iter().try_fold(self, |node, key| node.get(key));
         end.and_then(Self::text).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The function as a runner runs it: list in, list out, exit code.
+//! Tests the function as a process: standard input, standard output and exit code.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
@@ -25,7 +25,7 @@ fn run(list: &str) -> Output {
 }
 
 #[test]
-fn a_list_comes_back_labelled() {
+fn labels_a_list() {
     let list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n\
                 - apiVersion: v1\n  kind: X # kept\n  metadata: {name: x}\n\
                 functionConfig: {data: {label: tier, value: web}}\n";
@@ -43,13 +43,13 @@ fn a_list_comes_back_labelled() {
 }
 
 #[test]
-fn a_list_without_configuration_fails() {
+fn fails_without_a_configuration() {
     let output = run("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n");
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stdout.is_empty());
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(
-        message.starts_with("set-label: the configuration's label"),
+        message.starts_with("set-label: data.label of the functionConfig"),
         "{message}"
     );
 }

@@ -13,7 +13,7 @@ fn labelled(item: &str) -> String {
 }
 
 #[test]
-fn a_label_joins_the_others() {
+fn adds_a_label_to_existing_labels() {
     assert_eq!(
         labelled("- metadata:\n    labels: # ours\n      app: x # é\n  kind: X\n"),
         "- metadata:\n    labels: # ours\n      tier: \"web\"\n      app: x # é\n  kind: X\n"
@@ -25,7 +25,7 @@ fn a_label_joins_the_others() {
 }
 
 #[test]
-fn missing_parents_are_made() {
+fn adds_missing_metadata_and_labels() {
     assert_eq!(
         labelled("- metadata:\n    name: x\n"),
         "- metadata:\n    labels:\n      tier: \"web\"\n    name: x\n"
@@ -45,7 +45,7 @@ fn missing_parents_are_made() {
 }
 
 #[test]
-fn another_value_is_replaced() {
+fn replaces_another_value() {
     assert_eq!(
         labelled("- metadata:\n    labels:\n      tier: 'db' # why\n"),
         "- metadata:\n    labels:\n      tier: \"web\" # why\n"
@@ -53,7 +53,7 @@ fn another_value_is_replaced() {
 }
 
 #[test]
-fn what_has_the_label_or_is_local_stays() {
+fn leaves_labelled_and_local_resources_unchanged() {
     for item in [
         "- metadata:\n    labels:\n      tier: web\n",
         "- metadata:\n    annotations:\n      config.kubernetes.io/local-config: \"true\"\n",
@@ -63,7 +63,7 @@ fn what_has_the_label_or_is_local_stays() {
 }
 
 #[test]
-fn every_change_is_a_result() {
+fn reports_every_change_as_a_result() {
     let list = "kind: ResourceList\nfunctionConfig: {data: {label: tier, value: web}}\nitems:\n\
                 - kind: X\n  metadata:\n    name: 'a\"b'\n- kind: Y\n";
     let result = apply(list).unwrap();
@@ -75,16 +75,19 @@ fn every_change_is_a_result() {
 }
 
 #[test]
-fn a_bad_configuration_is_named() {
+fn names_the_field_of_a_bad_configuration() {
     for (config, part) in [
-        ("", "label's key: \"\""),
+        (
+            "",
+            "data.label of the functionConfig is not a label key: \"\"",
+        ),
         (
             "functionConfig: {data: {label: 'a b', value: x}}\n",
-            "label's key: \"a b\"",
+            "data.label of the functionConfig is not a label key: \"a b\"",
         ),
         (
             "functionConfig: {data: {label: a, value: 'x y'}}\n",
-            "not a label's: \"x y\"",
+            "data.value of the functionConfig is not a label value: \"x y\"",
         ),
     ] {
         let error = apply(&format!("kind: ResourceList\n{config}items: []\n")).unwrap_err();
