@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use runner_core::defaults;
-use runner_proto::status::{HEADER_ROOM, OWN_AGENT};
+use runner_proto::status::{MAX_HEADER_SIZE, OWN_AGENT};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use crate::OptionsError;
@@ -67,7 +67,7 @@ impl Options {
         }
         let endpoint = endpoint
             .connect_timeout(self.connect_timeout)
-            .http2_max_header_list_size(HEADER_ROOM);
+            .http2_max_header_list_size(MAX_HEADER_SIZE);
         match &self.tls {
             None => Ok(endpoint),
             Some(Tls(config)) => endpoint

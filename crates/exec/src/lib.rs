@@ -18,7 +18,7 @@ pub use files::Files;
 ///
 /// They serve to find programs, select language and time zone, and reach the network. All others,
 /// above all secrets, are withheld.
-const PASSED_ON: [&str; 14] = [
+const INHERITED_VARIABLES: [&str; 14] = [
     "PATH",
     "LANG",
     "LC_ALL",
@@ -56,7 +56,7 @@ impl Exec {
     /// Functions get selected environment variables of this process.
     #[must_use]
     pub fn new(configuration: Configuration, files: Files, programs: ProgramEvaluator) -> Self {
-        let env = PASSED_ON
+        let env = INHERITED_VARIABLES
             .iter()
             .filter_map(|key| Some((OsString::from(key), std::env::var_os(key)?)))
             .collect();

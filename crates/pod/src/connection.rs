@@ -110,7 +110,7 @@ impl Target {
             .keep_alive_while_idle(true)
             // A wrapper's error carries the end of the function's stderr in headers. Wrappers send
             // all of it to this user agent, which must therefore accept headers of this size.
-            .http2_max_header_list_size(status::HEADER_ROOM)
+            .http2_max_header_list_size(status::MAX_HEADER_SIZE)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .tcp_nodelay(true);

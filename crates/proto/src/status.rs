@@ -14,13 +14,13 @@ use crate::wire::status_size;
 /// The `domain` of every `ErrorInfo` this project sends.
 pub const DOMAIN: &str = "fn.kpt.dev";
 
-/// Prefix of the user agent of this project's clients, which accept [`HEADER_ROOM`] bytes of
+/// Prefix of the user agent of this project's clients, which accept [`MAX_HEADER_SIZE`] bytes of
 /// headers.
 pub const OWN_AGENT: &str = "krm-function-runner/";
 
 /// Header size in bytes (512 KiB) that this project's clients accept, so that they receive errors
 /// as long as those for Go clients.
-pub const HEADER_ROOM: u32 = 512 << 10;
+pub const MAX_HEADER_SIZE: u32 = 512 << 10;
 
 /// Returns the gRPC code of a reason.
 #[must_use]

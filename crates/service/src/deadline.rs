@@ -6,12 +6,12 @@ use http::HeaderMap;
 
 /// Time reserved for the response to reach the caller before its deadline (100 ms, or a tenth of
 /// the timeout if that is less).
-const MARGIN: Duration = Duration::from_millis(100);
+const RESPONSE_MARGIN: Duration = Duration::from_millis(100);
 
 /// Returns the latest time to answer, or none if the caller sets no deadline.
-pub(crate) fn of(headers: &HeaderMap, now: Instant) -> Option<Instant> {
+pub(crate) fn from_headers(headers: &HeaderMap, now: Instant) -> Option<Instant> {
     let timeout = parse(headers.get("grpc-timeout")?.to_str().ok()?)?;
-    now.checked_add(timeout - MARGIN.min(timeout / 10))
+    now.checked_add(timeout - RESPONSE_MARGIN.min(timeout / 10))
 }
 
 /// Parses at most eight digits and a unit.
@@ -60,10 +60,16 @@ mod tests {
     fn answers_before_the_callers_deadline() {
         let now = Instant::now();
         let mut headers = HeaderMap::new();
-        assert_eq!(of(&headers, now), None);
+        assert_eq!(from_headers(&headers, now), None);
         headers.insert("grpc-timeout", "1S".parse().unwrap());
-        assert_eq!(of(&headers, now), Some(now + Duration::from_millis(900)));
+        assert_eq!(
+            from_headers(&headers, now),
+            Some(now + Duration::from_millis(900))
+        );
         headers.insert("grpc-timeout", "10m".parse().unwrap());
-        assert_eq!(of(&headers, now), Some(now + Duration::from_millis(9)));
+        assert_eq!(
+            from_headers(&headers, now),
+            Some(now + Duration::from_millis(9))
+        );
     }
 }

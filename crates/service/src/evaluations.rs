@@ -20,7 +20,7 @@ use tracing::{Instrument, info, info_span, trace, warn};
 use crate::{
     TraceParent, deadline,
     lifecycle::{Lifecycle, Phase},
-    metrics::Measured,
+    metrics::EvaluationMetrics,
     request_id,
 };
 
@@ -44,7 +44,7 @@ impl FunctionEvaluator for Evaluations {
         let arrived = Instant::now();
         let (metadata, _, request) = request.into_parts();
         let headers = metadata.into_headers();
-        let request_id = request_id::of(&headers);
+        let request_id = request_id::from_headers(&headers);
         let span = info_span!(
             "evaluate",
             request_id,
@@ -54,25 +54,25 @@ impl FunctionEvaluator for Evaluations {
         if let Some(join) = self.trace_parent {
             join(&span, &headers);
         }
-        let measured = Measured::new(&request.image, request.resource_list.len(), arrived);
+        let metrics = EvaluationMetrics::new(&request.image, request.resource_list.len(), arrived);
         let evaluation = Evaluation {
             image: request.image,
             tag: request.tag,
             exec_path: request.exec_path,
             resource_list: request.resource_list,
-            deadline: deadline::of(&headers, arrived),
+            deadline: deadline::from_headers(&headers, arrived),
         };
         let answer = self.answer(evaluation, arrived).instrument(span).await;
         match answer {
             Ok(output) => {
-                measured.succeeded(&output);
+                metrics.succeeded(&output);
                 Ok(self.respond(EvaluateFunctionResponse {
                     resource_list: output.resource_list,
                     log: output.log,
                 }))
             }
             Err(error) => {
-                measured.failed(&error);
+                metrics.failed(&error);
                 let error = error.with("request_id", request_id);
                 Err(status::encode_for(&error, user_agent(&headers)))
             }
@@ -100,7 +100,7 @@ impl Evaluations {
         evaluation: Evaluation,
         arrived: Instant,
     ) -> Result<Output, EvaluationError> {
-        let list_of_failure = self.keep_for_log(&evaluation);
+        let input_for_log = self.keep_for_log(&evaluation);
         let answer = self.evaluate(evaluation).await;
         let milliseconds = u64::try_from(arrived.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &answer {
@@ -132,7 +132,7 @@ impl Evaluations {
                         "evaluation failed"
                     );
                 }
-                if let Some(list) = list_of_failure {
+                if let Some(list) = input_for_log {
                     trace!(resource_list = %String::from_utf8_lossy(&list), "input of the failure");
                 }
             }

@@ -15,10 +15,10 @@ struct Instruments {
 }
 
 /// An evaluation that is recorded when it ends; if it is dropped before, as cancelled.
-pub(crate) struct Measured {
+pub(crate) struct EvaluationMetrics {
     function: String,
     started: Instant,
-    told: bool,
+    recorded: bool,
 }
 
 fn instruments() -> &'static Instruments {
@@ -44,9 +44,9 @@ fn instruments() -> &'static Instruments {
     })
 }
 
-// === impl Measured ===
+// === impl EvaluationMetrics ===
 
-impl Measured {
+impl EvaluationMetrics {
     pub(crate) fn new(image: &str, bytes: usize, started: Instant) -> Self {
         instruments()
             .bytes
@@ -54,7 +54,7 @@ impl Measured {
         Self {
             function: name(image).to_owned(),
             started,
-            told: false,
+            recorded: false,
         }
     }
 
@@ -63,7 +63,7 @@ impl Measured {
         instruments()
             .bytes
             .add(bytes, &[KeyValue::new("direction", "out")]);
-        self.tell(output.runtime.to_owned(), "ok");
+        self.record(output.runtime.to_owned(), "ok");
     }
 
     pub(crate) fn failed(mut self, error: &EvaluationError) {
@@ -72,11 +72,11 @@ impl Measured {
             "unknown".clone_into(&mut self.function);
         }
         let runtime = error.fact("evaluator").unwrap_or("none").to_owned();
-        self.tell(runtime, error.reason().as_str());
+        self.record(runtime, error.reason().as_str());
     }
 
-    fn tell(&mut self, runtime: String, outcome: &'static str) {
-        self.told = true;
+    fn record(&mut self, runtime: String, outcome: &'static str) {
+        self.recorded = true;
         let runtime = KeyValue::new("runtime", runtime);
         let outcome = KeyValue::new("outcome", outcome);
         let elapsed = self.started.elapsed().as_secs_f64();
@@ -90,10 +90,10 @@ impl Measured {
     }
 }
 
-impl Drop for Measured {
+impl Drop for EvaluationMetrics {
     fn drop(&mut self) {
-        if !self.told {
-            self.tell("none".to_owned(), Reason::Cancelled.as_str());
+        if !self.recorded {
+            self.record("none".to_owned(), Reason::Cancelled.as_str());
         }
     }
 }

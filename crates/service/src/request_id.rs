@@ -13,16 +13,16 @@ use http::HeaderMap;
 const MAX_LENGTH: usize = 128;
 
 /// Returns the caller's `x-request-id`, or a new ID if there is none of valid length.
-pub(crate) fn of(headers: &HeaderMap) -> String {
+pub(crate) fn from_headers(headers: &HeaderMap) -> String {
     let given = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     match given {
         Some(id) if !id.is_empty() && id.len() <= MAX_LENGTH => id.to_owned(),
-        _ => fresh(),
+        _ => new_id(),
     }
 }
 
 /// Returns a random prefix of this process and a counter.
-fn fresh() -> String {
+fn new_id() -> String {
     static PREFIX: OnceLock<u32> = OnceLock::new();
     static NEXT: AtomicU64 = AtomicU64::new(1);
     #[expect(
@@ -40,8 +40,8 @@ mod tests {
     #[test]
     fn keeps_the_callers_id_and_generates_unique_ones() {
         let mut headers = HeaderMap::new();
-        assert_ne!(of(&headers), of(&headers));
+        assert_ne!(from_headers(&headers), from_headers(&headers));
         headers.insert("x-request-id", "render-7".parse().unwrap());
-        assert_eq!(of(&headers), "render-7");
+        assert_eq!(from_headers(&headers), "render-7");
     }
 }

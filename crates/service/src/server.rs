@@ -37,7 +37,7 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Time for the last responses to be sent after the grace period (2 s).
-const LINGER: Duration = Duration::from_secs(2);
+const FINAL_RESPONSE_TIME: Duration = Duration::from_secs(2);
 
 /// Options of a [`Server`].
 #[derive(Default)]
@@ -202,9 +202,9 @@ where
     // Connections that clients never close are cut off after the grace period.
     let cut_off = async {
         lifecycle.reached(Phase::Stopping).await;
-        tokio::time::sleep(LINGER).await;
+        tokio::time::sleep(FINAL_RESPONSE_TIME).await;
     };
-    first(served, cut_off)
+    finished_before(served, cut_off)
         .await
         .map_or(Ok(()), |served| served.map_err(ServerError::Serve))
 }
@@ -226,7 +226,11 @@ fn reflection(has_status: bool) -> tonic_reflection::server::Builder<'static> {
         .fold(described, |builder, name| builder.with_service_name(name))
 }
 
-async fn first<T>(work: impl Future<Output = T>, limit: impl Future<Output = ()>) -> Option<T> {
+/// Returns the result of the work, or none if the limit ends first.
+async fn finished_before<T>(
+    work: impl Future<Output = T>,
+    limit: impl Future<Output = ()>,
+) -> Option<T> {
     tokio::select! {
         biased;
         done = work => Some(done),

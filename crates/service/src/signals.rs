@@ -7,12 +7,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::Lifecycle;
 
 impl Lifecycle {
-    /// Drains at the first signal from now on; at the second, calls `last_things` and ends the
+    /// Drains at the first signal from now on; at the second, calls `before_exit` and ends the
     /// process.
     pub fn drain_on_signals(
         &self,
         grace: Duration,
-        last_things: impl FnOnce() + Send + 'static,
+        before_exit: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -33,7 +33,7 @@ impl Lifecycle {
             lifecycle.drain(grace);
             let (name, code) = next().await;
             tracing::warn!(signal = name, "ending at once");
-            last_things();
+            before_exit();
             std::process::exit(code);
         });
         Ok(())

@@ -19,7 +19,7 @@ use tonic::{Request, Response, Status};
 use crate::lifecycle::{Lifecycle, Phase};
 
 /// Time for which a report is reused (200 ms).
-const FRESH: Duration = Duration::from_millis(200);
+const REPORT_LIFETIME: Duration = Duration::from_millis(200);
 
 /// A source of status reports.
 pub trait StatusSource: Send + Sync + 'static {
@@ -59,7 +59,7 @@ impl RunnerStatus for Reports {
         // Locked during the query, so that concurrent calls get the same report.
         let mut last = self.last.lock().await;
         let mut report = match &*last {
-            Some((at, report)) if at.elapsed() < FRESH => report.clone(),
+            Some((at, report)) if at.elapsed() < REPORT_LIFETIME => report.clone(),
             _ => {
                 let report = self.source.report().await;
                 last.insert((Instant::now(), report)).1.clone()
