@@ -1,6 +1,6 @@
 //! The metric `rpc.server.call.duration` of OpenTelemetry's conventions for gRPC servers.
 //!
-//! Only frequent unary calls are metrics: evaluations and health checks. The duration of streams
+//! Only frequent unary calls are measured: evaluations and health checks. The duration of streams
 //! (watches, reflection) depends on the client and says nothing about the server.
 
 use std::{sync::OnceLock, time::Instant};
@@ -40,7 +40,7 @@ pub(crate) struct Call {
 // === impl Call ===
 
 impl Call {
-    /// Starts to measure the call of a path; returns none if calls of this method are not metrics.
+    /// Starts to measure the call of a path; returns none if calls of this method are not measured.
     pub(crate) fn begin(path: &str) -> Option<Self> {
         let method = match path {
             "/evaluator.FunctionEvaluator/EvaluateFunction" => {
