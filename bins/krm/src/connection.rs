@@ -81,12 +81,9 @@ impl Server {
     ///
     /// # Errors
     /// Returns a failure if the address or the TLS files are invalid.
-    pub fn client(&self, options: Options) -> Result<Client, Failure> {
-        let options = Options {
-            program: "krm".to_owned(),
-            tls: self.tls.read()?,
-            ..options
-        };
+    pub fn client(&self, mut options: Options) -> Result<Client, Failure> {
+        "krm".clone_into(&mut options.program);
+        options.tls = self.tls.read()?;
         Client::new(&self.address, &options).map_err(|error| match error {
             OptionsError::Tls(_) => Failure::usage(error.to_string())
                 .hint("check the files of --ca-file, --cert-file and --key-file"),

@@ -1,5 +1,7 @@
 //! Calls to a server in this process, and to addresses where none answers.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 use std::{
     sync::{
         Arc,
