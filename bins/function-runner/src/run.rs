@@ -11,7 +11,7 @@ use runner_cluster::FunctionConfigWatch;
 use runner_config::{Binaries, Configuration, FileOptions, OBJECTS_TIMEOUT, Wanted};
 use runner_core::{Chain, Evaluator, Runtime, defaults};
 use runner_exec::{Exec, Files};
-use runner_pod::{InStep, Pod};
+use runner_pod::{Pod, Readiness};
 use runner_process::{Admission, Engine, EngineOptions, Limits, OrphanSweeper};
 use runner_program::{ProgramEvaluator, Wording};
 use runner_service::{Lifecycle, ListenAt, Server, ServerOptions, StuckCheck};
@@ -194,18 +194,18 @@ async fn become_ready(
     configuration.completed().await;
     if let Some(pods) = pods {
         let known = async |wanted| {
-            let mut in_step = pods.in_step();
-            in_step.wait_for(|now| *now >= wanted).await.is_ok()
+            let mut readiness = pods.readiness();
+            readiness.wait_for(|now| *now >= wanted).await.is_ok()
         };
-        if !known(InStep::ButTemplates).await {
+        if !known(Readiness::TemplatesUnknown).await {
             return;
         }
-        let templates = tokio::time::timeout(OBJECTS_TIMEOUT, known(InStep::Yes)).await;
+        let templates = tokio::time::timeout(OBJECTS_TIMEOUT, known(Readiness::Ready)).await;
         if templates.is_err() && enabled.exec {
             // Waiting for templates may be intended (--template-wait-timeout); executables need none.
             lifecycle.ready();
         }
-        if !known(InStep::Yes).await {
+        if !known(Readiness::Ready).await {
             return;
         }
         info!("in step with the cluster");

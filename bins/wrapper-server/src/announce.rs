@@ -36,7 +36,7 @@ impl Announcement {
         Some(Self {
             runner: variable(environment::WRAPPER_RUNNER)?,
             request: AnnounceRequest {
-                slot: variable(environment::WRAPPER_SLOT)?,
+                pod: variable(environment::WRAPPER_SLOT)?,
                 token: variable(environment::WRAPPER_TOKEN)?,
                 address: format!("{host}:{}", listening.port()),
             },

@@ -2,7 +2,7 @@
 
 use std::{
     error::Error,
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     time::{Duration, Instant},
 };
 
@@ -24,7 +24,7 @@ use tonic::{
     transport::{Channel, Endpoint, Uri},
 };
 
-use crate::Pod;
+use crate::{Pod, target::Target};
 
 /// Time limit for a TCP connection to a pod (2 s).
 ///
@@ -42,38 +42,18 @@ const CONNECT_ERROR: &str = "tcp connect error";
 const STREAM_WINDOW: u32 = 8 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 
-/// The address at which pods are called (`--pod-connect`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Connect {
-    /// The pod's own address until Kubernetes reports the pod as ready, then that of its service.
-    #[default]
-    Auto,
-    /// Always the address of the service, for meshes that must see every call.
-    Service,
-    /// Always the pod's own address; no services are created.
-    Pod,
-}
-
-/// An address at which a pod can be dialled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) address: IpAddr,
-    /// Origin of requests through the service, with its name; none for the pod's own address.
-    pub(crate) authority: Option<String>,
-}
-
-/// A channel and its target.
+/// A connection to a pod: the one HTTP/2 channel, and its target.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct Connection {
     pub(crate) target: Target,
     pub(crate) channel: Channel,
 }
 
 /// A reason why a call returned no output.
 #[derive(Debug)]
-pub(crate) enum Failed {
+pub(crate) enum CallError {
     /// The wrapper reported an error.
-    Said(EvaluationError),
+    Reported(EvaluationError),
     /// The call was not answered, or the wrapper is draining: the pod may be gone.
     Lost(String),
 }
@@ -81,14 +61,10 @@ pub(crate) enum Failed {
 // === impl Target ===
 
 impl Target {
-    pub(crate) fn is_service(&self) -> bool {
-        self.authority.is_some()
-    }
-
-    /// Returns a line that connects when it is first used, and reconnects when necessary.
-    pub(crate) fn dial(self) -> Line {
+    /// Returns a connection that is established when it is first used, and again when necessary.
+    pub(crate) fn connect(self) -> Connection {
         let channel = self.channel();
-        Line {
+        Connection {
             target: self,
             channel,
         }
@@ -130,25 +106,26 @@ pub(crate) async fn knock(channel: Channel) {
     }
 }
 
-/// Returns the first line on which the wrapper answers. Preferred lines come first and have a head
-/// start.
-pub(crate) async fn probe(lines: Vec<Line>, within: Duration) -> Option<Line> {
+/// Returns the first connection over which the wrapper answers. Preferred ones come first and have
+/// a head start.
+pub(crate) async fn probe(connections: Vec<Connection>, within: Duration) -> Option<Connection> {
     // A service may be unknown to the node yet: a refusal says nothing about the pod behind it.
-    if let [line] = lines.as_slice()
-        && line.target.is_service()
+    if let [connection] = connections.as_slice()
+        && connection.target.is_service()
     {
-        let answered = tokio::time::timeout(within, knock(line.channel.clone())).await;
-        return answered.ok().map(|()| line.clone());
+        let answered = tokio::time::timeout(within, knock(connection.channel.clone())).await;
+        return answered.ok().map(|()| connection.clone());
     }
-    let mut asked = FuturesUnordered::new();
-    for (start, line) in (0..).map(|turn| HEAD_START * turn).zip(lines) {
-        asked.push(async move {
+    let mut checks = FuturesUnordered::new();
+    for (start, connection) in (0..).map(|turn| HEAD_START * turn).zip(connections) {
+        checks.push(async move {
             tokio::time::sleep(start).await;
             let left = within.saturating_sub(start);
-            answers(line.channel.clone(), left).await.then_some(line)
+            let answers = answers(connection.channel.clone(), left).await;
+            answers.then_some(connection)
         });
     }
-    while let Some(answered) = asked.next().await {
+    while let Some(answered) = checks.next().await {
         if answered.is_some() {
             return answered;
         }
@@ -174,7 +151,7 @@ pub(crate) async fn evaluate(
     headers: HeaderMap,
     deadline: Instant,
     limit: usize,
-) -> Result<Output, Failed> {
+) -> Result<Output, CallError> {
     let mut client = FunctionEvaluatorClient::new(SegmentedChannel(channel))
         .max_decoding_message_size(limit)
         .max_encoding_message_size(usize::MAX);
@@ -202,18 +179,18 @@ pub(crate) async fn evaluate(
 /// Distinguishes errors of the wrapper from those of the connection.
 ///
 /// A draining wrapper is about to end, so a call that it refused may run in another pod.
-fn failed(status: &Status, deadline: Instant) -> Failed {
+fn failed(status: &Status, deadline: Instant) -> CallError {
     let error = status::decode(status);
-    let said = !status.details().is_empty();
-    if said && error.reason() != Reason::Draining {
-        return Failed::Said(error);
+    let is_reported = !status.details().is_empty();
+    if is_reported && error.reason() != Reason::Draining {
+        return CallError::Reported(error);
     }
     let silent = matches!(
         status.code(),
         Code::Unavailable | Code::Cancelled | Code::Unknown | Code::Aborted
     ) || status.source().is_some();
     if !silent || Instant::now() >= deadline {
-        return Failed::Said(error);
+        return CallError::Reported(error);
     }
     let mut detail = status.message().to_owned();
     let mut is_unconnected = detail.contains(CONNECT_ERROR);
@@ -226,14 +203,14 @@ fn failed(status: &Status, deadline: Instant) -> Failed {
         }
         source = inner.source();
     }
-    let when = if said {
+    let when = if is_reported {
         "the pod is ending and refused the call"
     } else if is_unconnected {
         "no connection, so the function did not run"
     } else {
         "the connection was lost while the function ran"
     };
-    Failed::Lost(format!("{when}: {detail}"))
+    CallError::Lost(format!("{when}: {detail}"))
 }
 
 #[cfg(test)]
@@ -250,7 +227,7 @@ mod tests {
     fn keeps_the_error_of_the_wrapper() {
         let sent =
             EvaluationError::new(Reason::FunctionFailed, "exit status 3").with("exit_code", "3");
-        let Failed::Said(error) = failed(&status::encode(&sent), later()) else {
+        let CallError::Reported(error) = failed(&status::encode(&sent), later()) else {
             panic!("the function failed, not the pod")
         };
         assert_eq!(
@@ -263,11 +240,11 @@ mod tests {
     fn treats_a_failed_connection_as_a_lost_pod() {
         assert!(matches!(
             failed(&Status::unavailable("tcp connect error"), later()),
-            Failed::Lost(_)
+            CallError::Lost(_)
         ));
         assert!(matches!(
             failed(&Status::unknown("transport error"), later()),
-            Failed::Lost(_)
+            CallError::Lost(_)
         ));
     }
 
@@ -278,10 +255,10 @@ mod tests {
             address: [127, 77, 77, 77].into(),
             authority: None,
         };
-        let channel = target.dial().channel;
+        let channel = target.connect().channel;
         let list = Bytes::new();
         let asked = evaluate(channel, "fn".to_owned(), list, HeaderMap::new(), later(), 1);
-        let Err(Failed::Lost(detail)) = asked.await else {
+        let Err(CallError::Lost(detail)) = asked.await else {
             panic!("nobody can have answered")
         };
         assert!(
@@ -289,7 +266,7 @@ mod tests {
             "{detail}"
         );
         assert!(detail.contains("Connection refused"), "{detail}");
-        let Failed::Lost(detail) = failed(&Status::unknown("transport error"), later()) else {
+        let CallError::Lost(detail) = failed(&Status::unknown("transport error"), later()) else {
             panic!("silence is a lost pod")
         };
         assert_eq!(
@@ -301,7 +278,7 @@ mod tests {
     #[test]
     fn reports_that_an_ending_pod_refused_the_call() {
         let refused = EvaluationError::new(Reason::Draining, "shutting down");
-        let Failed::Lost(detail) = failed(&status::encode(&refused), later()) else {
+        let CallError::Lost(detail) = failed(&status::encode(&refused), later()) else {
             panic!("another pod may take the call")
         };
         assert_eq!(
@@ -315,12 +292,12 @@ mod tests {
         // The client's status for a call that the pod did not answer before it sent GOAWAY.
         let mut goodbye = Status::internal("h2 protocol error");
         goodbye.set_source(Arc::new(std::io::Error::other("GOAWAY")));
-        assert!(matches!(failed(&goodbye, later()), Failed::Lost(_)));
+        assert!(matches!(failed(&goodbye, later()), CallError::Lost(_)));
     }
 
     #[test]
     fn does_not_treat_a_message_over_the_limit_as_a_lost_pod() {
         let status = Status::out_of_range("decoded message length too large");
-        assert!(matches!(failed(&status, later()), Failed::Said(_)));
+        assert!(matches!(failed(&status, later()), CallError::Reported(_)));
     }
 }

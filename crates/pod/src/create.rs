@@ -9,11 +9,10 @@ use runner_cluster::{
 use runner_core::{EvaluationError, ImageReference, Reason};
 use runner_pool::{Create, Event, StartFailure};
 use runner_registry::Registry;
-use tokio::sync::mpsc;
 
 use crate::{
     functions::{Functions, Inspected},
-    message::Message,
+    inbox::{Inbox, Message},
 };
 
 /// The clients and settings needed to create pods, shared by all attempts.
@@ -26,7 +25,7 @@ pub(crate) struct Creator {
     pub(crate) injector: Arc<Injector>,
     /// Whether pods get services.
     pub(crate) services: bool,
-    pub(crate) messages: mpsc::UnboundedSender<Message>,
+    pub(crate) inbox: Inbox,
 }
 
 // === impl Creator ===
@@ -42,7 +41,7 @@ impl Creator {
         let started = Instant::now();
         let inspected = match self.inspected(&create).await {
             Ok(inspected) => inspected,
-            Err(failure) => return self.failed(&create, failure),
+            Err(failure) => return self.failed(&create, failure).await,
         };
         let image = create.function.image();
         let settings = self.functions.configured(image);
@@ -88,11 +87,12 @@ impl Creator {
                 }
             }
         }
-        let _ = self.messages.send(Message::Created {
+        let created = Message::Created {
             create,
             outcome,
             looked_up: inspected.took,
-        });
+        };
+        self.inbox.send(created).await;
     }
 
     /// Returns how a pod names its image: by tag only while the tag points at the requested digest.
@@ -166,17 +166,12 @@ impl Creator {
         }
     }
 
-    fn failed(&self, create: &Create, failure: StartFailure) {
+    async fn failed(&self, create: &Create, failure: StartFailure) {
         let event = Event::StartFailed {
             name: create.name.clone(),
             attempt: create.attempt,
             failure,
         };
-        let _ = self.messages.send(Message::Event(event));
+        self.inbox.send(Message::Event(event)).await;
     }
-}
-
-/// Returns the failure of a pod that cannot be created without a template.
-pub(crate) fn no_template(why: &str) -> StartFailure {
-    StartFailure::Refused(EvaluationError::new(Reason::PodStartFailed, why))
 }

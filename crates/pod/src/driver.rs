@@ -1,12 +1,10 @@
-//! The driver: the task that owns the pool.
+//! The driver: the task that passes inputs to the coordinator and carries out its effects.
 //!
-//! Everything that happens becomes an event for the pool. Every action of the pool is started, and
-//! the driver waits for none of them.
+//! Everything that happens becomes an input. Effects that take time run in tasks of their own,
+//! which report their result as a message; the driver waits for none of them.
 
-mod actions;
-mod services;
-mod sightings;
-mod survey;
+mod effects;
+mod spans;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,12 +13,9 @@ use std::{
 };
 
 use runner_cluster::{
-    Cluster, CreateOutcome, Injector, Observation, RenderOptions, ServiceObservation,
-    TemplateError, Templates,
+    Cluster, CreateOutcome, Injector, PodObservation, RenderOptions, TemplateError, Templates,
 };
-use runner_pool::{
-    Action, Anchor, Create, Event, Outcome, PodName, Pool, Request, RequestId, Time, Uid,
-};
+use runner_pool::{Anchor, Event, Outcome, PodName, PodPhase, Request, RequestId, Time, Uid};
 use runner_registry::Registry;
 use tokio::{
     sync::{mpsc, watch},
@@ -28,68 +23,57 @@ use tokio::{
 };
 
 use crate::{
-    InStep, PodOptions, Tracing, announce,
-    announce::{Heard, Token},
-    connection::Connect,
+    PodOptions, Tracing, announce,
+    connection::Connection,
+    coordinator::{
+        AnnouncementOutcome, Coordinator, CoordinatorOptions, CreateResult, Effect, Input,
+        Observation, Readiness,
+    },
     create::Creator,
     functions::Functions,
     heartbeat::Heartbeat,
-    link::Link,
-    message::{Message, Verdict},
+    inbox::{Decision, Inbox, Message},
     metrics::Metrics,
-    start::{Phase, Start},
+    target::Connect,
 };
+use effects::PodTasks;
+use spans::StartSpans;
 
 /// Interval at which the metrics of pods and queues are updated (5 s).
-const SHOW_EVERY: Duration = Duration::from_secs(5);
-
-/// Largest number of events that actions may return at once while one event is handled.
-///
-/// It is far above the number of pods and requests. Exceeding it is a defect, which must not stop
-/// the runner.
-const MOST_ANSWERS: usize = 1_000_000;
+const METRICS_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) struct Driver {
-    pool: Pool,
+    coordinator: Coordinator,
     anchor: Anchor,
     creator: Creator,
     connect: Connect,
-    /// Domain of the services of function pods, such as `porch-fn-system.svc.cluster.local`.
-    service_domain: String,
     /// Address (host:port) that wrappers announce themselves to.
     announce_address: Option<String>,
-    unschedulable_timeout: Duration,
-    /// Time after which the injection of a pod that has a node but no address is given up.
-    ///
-    /// It is shorter than the time for a pod to become ready, so that waiting requests get another
-    /// pod.
-    address_timeout: Duration,
     probe_timeout: Duration,
     /// The last templates that passed validation; new pods are made from these.
     templates: Option<Arc<Templates>>,
-    /// The validation error of the newest templates, if they were rejected.
-    template_error: Option<TemplateError>,
-    requests: HashMap<RequestId, mpsc::UnboundedSender<Verdict>>,
-    links: HashMap<Uid, Link>,
-    services: HashMap<String, ServiceObservation>,
-    /// Services without a pod, with the time at which that was first seen.
-    orphans: HashMap<String, Instant>,
-    tokens: HashMap<PodName, Token>,
-    /// Starts of pods for which the API server has not answered the create request yet.
-    asked: HashMap<PodName, Start>,
-    /// Number of announcements refused because their token was unknown or already used.
-    refused: u64,
+    requests: HashMap<RequestId, mpsc::UnboundedSender<Decision>>,
+    pods: HashMap<Uid, PodTasks>,
+    /// Spans of the starts of pods.
+    spans: HashMap<PodName, StartSpans>,
     /// Images that cannot be kept warm, with the reason.
     cold: BTreeMap<String, String>,
     tracing: Option<Tracing>,
-    /// Tracing span of the request being passed to the pool.
-    asked_by: Option<tracing::Span>,
-    messages: mpsc::UnboundedSender<Message>,
+    inbox: Inbox,
     metrics: Metrics,
-    in_step: watch::Sender<InStep>,
+    readiness: watch::Sender<Readiness>,
     heartbeat: Arc<Heartbeat>,
-    /// Whether pods (first) and services (second) have been listed.
-    listed: (bool, bool),
+    /// Buffer for the effects of one input; empty between inputs.
+    effects: Vec<Effect>,
+}
+
+/// Data of a message that its effects need, but the coordinator does not.
+#[derive(Default)]
+struct Context {
+    /// Span of the request being handled; the start of a pod for it joins its trace.
+    request_span: Option<tracing::Span>,
+    /// Connection over which a pod has just answered.
+    connection: Option<Connection>,
 }
 
 /// Starts the driver, the watches and the announcement server.
@@ -97,12 +81,12 @@ pub(crate) fn spawn(
     options: PodOptions,
     registry: Registry,
     functions: Functions,
-    messages: mpsc::UnboundedSender<Message>,
-    inbox: mpsc::UnboundedReceiver<Message>,
-    in_step: watch::Sender<InStep>,
+    inbox: Inbox,
+    messages: mpsc::Receiver<Message>,
+    readiness: watch::Sender<Readiness>,
     heartbeat: Arc<Heartbeat>,
 ) -> JoinHandle<String> {
-    let (sender, seen) = mpsc::unbounded_channel();
+    let (sender, observations) = mpsc::unbounded_channel();
     let watches = runner_cluster::watch(
         &options.client,
         &options.namespace,
@@ -110,7 +94,7 @@ pub(crate) fn spawn(
         sender,
     );
     let announce_address = options.announcing.map(|announcing| {
-        tokio::spawn(announce::serve(announcing.listener, messages.clone()));
+        tokio::spawn(announce::serve(announcing.listener, inbox.clone()));
         announcing.address
     });
     let cluster = Cluster::new(options.client, &options.namespace);
@@ -126,38 +110,35 @@ pub(crate) fn spawn(
         functions,
         render,
         services: options.connect != Connect::Pod,
-        messages: messages.clone(),
+        inbox: inbox.clone(),
     };
     let driver = Driver {
-        address_timeout: options.limits.ready_timeout.mul_f32(0.75),
         probe_timeout: options.limits.probe_timeout,
-        pool: Pool::new(options.limits, ""),
+        coordinator: Coordinator::new(CoordinatorOptions {
+            limits: options.limits,
+            connect: options.connect,
+            service_domain: format!("{}.svc.{}", options.namespace, options.cluster_domain),
+            unschedulable_timeout: options.unschedulable_timeout,
+            scan_interval: options.scan_interval.max(Duration::from_secs(1)),
+            new_secret: Box::new(announce::new_secret),
+        }),
         anchor: Anchor::new(Instant::now(), SystemTime::now()),
         creator,
         connect: options.connect,
-        service_domain: format!("{}.svc.{}", options.namespace, options.cluster_domain),
         announce_address,
-        unschedulable_timeout: options.unschedulable_timeout,
         templates: None,
-        template_error: None,
         requests: HashMap::new(),
-        links: HashMap::new(),
-        services: HashMap::new(),
-        orphans: HashMap::new(),
-        tokens: HashMap::new(),
-        asked: HashMap::new(),
-        refused: 0,
+        pods: HashMap::new(),
+        spans: HashMap::new(),
         cold: BTreeMap::new(),
         tracing: options.tracing,
-        asked_by: None,
-        messages,
+        inbox,
         metrics: Metrics::new(),
-        in_step,
+        readiness,
         heartbeat,
-        listed: (false, options.connect == Connect::Pod),
+        effects: Vec::new(),
     };
-    let scan_every = options.scan_interval.max(Duration::from_secs(1));
-    tokio::spawn(driver.run(inbox, seen, watches, scan_every))
+    tokio::spawn(driver.run(messages, observations, watches))
 }
 
 /// Returns why the driver has ended, which only a defect causes.
@@ -171,37 +152,31 @@ pub(crate) fn reason(ended: Result<String, JoinError>) -> String {
 impl Driver {
     async fn run(
         mut self,
-        mut inbox: mpsc::UnboundedReceiver<Message>,
-        mut seen: mpsc::UnboundedReceiver<Observation>,
+        mut messages: mpsc::Receiver<Message>,
+        mut observations: mpsc::UnboundedReceiver<runner_cluster::Observation>,
         mut watches: JoinSet<()>,
-        scan_every: Duration,
     ) -> String {
-        let mut scan = tokio::time::interval(scan_every);
-        let mut show = tokio::time::interval(SHOW_EVERY);
+        let mut update_metrics = tokio::time::interval(METRICS_INTERVAL);
         loop {
             let now = Instant::now();
             self.heartbeat.beat(now);
-            let wakeup = match self
-                .pool
-                .next_wakeup()
-                .map(|time| self.anchor.instant(time))
-            {
-                Some(Some(instant)) => instant,
-                _ => now + Duration::from_secs(3600),
-            };
+            let wakeup = self.coordinator.next_wakeup();
+            let wakeup = wakeup.and_then(|time| self.anchor.instant(time));
+            let wakeup = wakeup.unwrap_or_else(|| now + Duration::from_secs(3600));
             // Requests wait until the cluster is known: a pod for them may already exist.
-            let known = *self.in_step.borrow() == InStep::Yes;
+            let is_known = self.coordinator.readiness() == Readiness::Ready;
             tokio::select! {
                 biased;
-                Some(seen) = seen.recv() => self.see(seen),
-                message = inbox.recv(), if known => match message {
-                    Some(message) => self.hear(message),
+                Some(observation) = observations.recv() => self.observe(observation),
+                message = messages.recv(), if is_known => match message {
+                    Some(message) => self.receive(message),
                     None => return "no caller is left".to_owned(),
                 },
-                () = tokio::time::sleep_until(wakeup.into()), if known => self.tell(Event::Tick),
-                _ = scan.tick(), if known => self.check_services(scan_every),
-                _ = show.tick() => {
-                    self.metrics.show(&self.pool.snapshot(self.anchor.time(now)));
+                () = tokio::time::sleep_until(wakeup.into()), if is_known => {
+                    self.input(Input::Tick);
+                }
+                _ = update_metrics.tick() => {
+                    self.metrics.show(&self.coordinator.snapshot(self.anchor.time(now)));
                     self.metrics.show_injection(self.creator.injector.status());
                 }
                 Some(ended) = watches.join_next() => return match ended {
@@ -216,30 +191,25 @@ impl Driver {
         self.anchor.time(Instant::now())
     }
 
-    /// Passes an event to the pool and carries out the actions that it returns.
-    fn tell(&mut self, event: Event) {
-        let mut actions = Vec::new();
-        self.pool.handle(self.now(), event, &mut actions);
-        // An action may return an event at once; the pool handles it before the next action starts.
-        let mut actions = std::collections::VecDeque::from(actions);
-        let mut answers = 0;
-        while let Some(action) = actions.pop_front() {
-            if let Some(event) = self.act(action) {
-                answers += 1;
-                if answers > MOST_ANSWERS {
-                    // The next tick continues from here.
-                    tracing::error!(?event, "actions without an end: this is a defect");
-                    debug_assert!(false, "actions without an end");
-                    break;
-                }
-                let mut more = Vec::new();
-                self.pool.handle(self.now(), event, &mut more);
-                actions.extend(more);
-            }
-        }
+    fn input(&mut self, input: Input) {
+        self.input_with(input, Context::default());
     }
 
-    fn hear(&mut self, message: Message) {
+    /// Passes an input to the coordinator and carries out the effects that it returns.
+    fn input_with(&mut self, input: Input, context: Context) {
+        let mut effects = std::mem::take(&mut self.effects);
+        self.coordinator.handle(self.now(), input, &mut effects);
+        self.carry_out_all(effects, context);
+    }
+
+    fn carry_out_all(&mut self, mut effects: Vec<Effect>, mut context: Context) {
+        for effect in effects.drain(..) {
+            self.carry_out(effect, &mut context);
+        }
+        self.effects = effects;
+    }
+
+    fn receive(&mut self, message: Message) {
         match message {
             Message::Request {
                 id,
@@ -249,181 +219,165 @@ impl Driver {
                 reply,
             } => {
                 self.requests.insert(id, reply);
-                let deadline = self.anchor.time(deadline);
-                self.asked_by = Some(span);
-                self.tell(Event::Request(Request {
+                let request = Event::Request(Request {
                     id,
                     function,
-                    deadline: Some(deadline),
-                }));
-                self.asked_by = None;
+                    deadline: Some(self.anchor.time(deadline)),
+                });
+                let context = Context {
+                    request_span: Some(span),
+                    ..Context::default()
+                };
+                self.input_with(Input::Event(request), context);
             }
             Message::Event(event) => {
-                self.note(&event);
-                self.tell(event);
+                self.record(&event);
+                self.input(Input::Event(event));
             }
             Message::Created {
                 create,
                 outcome,
                 looked_up,
-            } => self.created(create, outcome, looked_up),
+            } => {
+                let result = match outcome {
+                    CreateOutcome::Created {
+                        uid,
+                        resource_version,
+                    } => CreateResult::Created {
+                        uid,
+                        resource_version,
+                    },
+                    CreateOutcome::NameTaken(observation) => {
+                        CreateResult::NameTaken(Box::new(self.judged(*observation)))
+                    }
+                    CreateOutcome::Failed(error) => {
+                        self.metrics.start_failed();
+                        CreateResult::Failed(error.into_start_failure())
+                    }
+                };
+                self.input(Input::Created {
+                    create,
+                    result,
+                    looked_up,
+                });
+            }
             Message::Announced {
-                slot,
+                pod,
                 token,
                 address,
                 reply,
             } => {
-                let slot = PodName::from(slot);
-                let heard = self.announced(&slot, &token, address);
-                tracing::debug!(%slot, %address, ?heard, "an announcement");
-                self.metrics.announcement(heard);
-                self.refused += u64::from(heard == Heard::Refused);
-                let _ = reply.send(heard == Heard::Accepted);
+                let (now, mut effects) = (self.now(), std::mem::take(&mut self.effects));
+                let coordinator = &mut self.coordinator;
+                let outcome = coordinator.announced(now, &pod, &token, address, &mut effects);
+                self.carry_out_all(effects, Context::default());
+                tracing::debug!(%pod, %address, ?outcome, "an announcement");
+                self.metrics.announcement(outcome);
+                let _ = reply.send(outcome == AnnouncementOutcome::Accepted);
             }
-            Message::Knocked(uid) => self.knocked(&uid),
+            Message::Knocked(uid) => self.input(Input::Knocked(uid)),
             Message::Probed {
                 name,
                 uid,
-                answered: None,
-            } => self.tell(Event::ProbeFailed { name, uid }),
-            Message::Probed {
-                name,
-                uid,
-                answered: Some(line),
+                answered: connection,
             } => {
-                self.moved(&uid, line);
-                self.tell(Event::Ready {
+                let answered = connection.as_ref().map(|it| it.target.clone());
+                let input = Input::Probed {
                     name,
                     uid,
-                    attempt: None,
-                });
+                    answered,
+                };
+                self.input_over(input, connection);
             }
-            Message::Moved { uid, line } => self.moved(&uid, line),
+            Message::TargetAnswers { uid, connection } => {
+                let target = connection.target.clone();
+                self.input_over(Input::TargetAnswers { uid, target }, Some(connection));
+            }
             Message::Cold(images) => self.cold = images,
-            Message::CheckService(name) => self.check_service(&name),
-            Message::CheckStart(uid) => self.check_start(&uid),
             Message::Drain(grace) => {
                 let until = self.now() + grace;
-                self.tell(Event::Drain { until });
+                self.input(Input::Event(Event::Drain { until }));
             }
             Message::Survey(reply) => {
-                let _ = reply.send(self.survey());
+                let mut survey = self.coordinator.survey(self.now());
+                survey.cold.clone_from(&self.cold);
+                survey.injection = self.creator.injector.status();
+                let _ = reply.send(survey);
             }
         }
     }
 
+    /// Passes an input about a connection over which a pod has just answered.
+    fn input_over(&mut self, input: Input, connection: Option<Connection>) {
+        let context = Context {
+            connection,
+            ..Context::default()
+        };
+        self.input_with(input, context);
+    }
+
     /// Updates the driver's own state for an event from outside.
-    fn note(&mut self, event: &Event) {
+    fn record(&mut self, event: &Event) {
         match event {
-            Event::Cancel(request) => {
+            Event::Cancel(request)
+            | Event::Done {
+                request,
+                outcome: Outcome::Answered,
+                ..
+            } => {
                 self.requests.remove(request);
             }
             Event::Done {
-                request,
-                pod,
-                outcome,
-            } => match outcome {
-                Outcome::Answered => {
-                    self.requests.remove(request);
-                    self.reach(pod, Phase::Answered);
-                }
-                Outcome::PodLost { .. } => self.metrics.lost(),
-            },
-            Event::StartFailed { name, .. } => {
-                self.forget_attempt(name);
-                self.metrics.start_failed();
-            }
+                outcome: Outcome::PodLost { .. },
+                ..
+            } => self.metrics.lost(),
+            Event::StartFailed { .. } => self.metrics.start_failed(),
             _ => {}
         }
     }
 
-    fn created(&mut self, create: Create, outcome: CreateOutcome, looked_up: Duration) {
-        let Create {
-            name,
-            slot,
-            attempt,
-            ..
-        } = create;
-        match outcome {
-            CreateOutcome::Created {
-                uid,
-                resource_version,
-            } => {
-                let mut start = self.asked.remove(&name);
-                if let Some(start) = &mut start {
-                    start.looked_up(looked_up);
-                    self.metrics.phase(Phase::Metadata, looked_up);
-                }
-                let link = self
-                    .links
-                    .entry(uid.clone())
-                    .or_insert_with(|| Link::new(name.clone(), slot, None));
-                link.start = start;
-                self.reach(&uid, Phase::Created);
-                let early = self.tokens.get_mut(&name).and_then(|token| {
-                    token.pod = Some(uid.clone());
-                    token.early.take()
-                });
-                self.tell(Event::Created {
-                    name: name.clone(),
-                    attempt,
-                    uid: uid.clone(),
-                    resource_version: resource_version.into(),
-                });
-                if let Some(address) = early {
-                    self.listens(&uid, address);
-                }
+    fn observe(&mut self, observation: runner_cluster::Observation) {
+        use runner_cluster::Observation as Watched;
+        let observation = match observation {
+            Watched::Pod(observation) => Observation::Pod(Box::new(self.judged(*observation))),
+            Watched::PodGone { name, uid } => Observation::PodGone { name, uid },
+            Watched::Pods(present) => Observation::Pods(present),
+            Watched::Service(service) => Observation::Service(service),
+            Watched::ServiceGone(name) => Observation::ServiceGone(name),
+            Watched::Services(present) => Observation::Services(present),
+            Watched::Templates(Ok(templates))
+                if self.connect == Connect::Service && templates.service_is_headless() =>
+            {
+                let error = TemplateError::headless();
+                tracing::error!("{error}");
+                Observation::Template(Err(error.to_string()))
             }
-            CreateOutcome::NameTaken(sighting) => {
-                self.forget_attempt(&name);
-                self.see_pod(*sighting);
+            Watched::Templates(Ok(templates)) => {
+                let template = templates.for_pool(&self.creator.render);
+                // Set first: the pool's next pods are to be made from these templates.
+                self.templates = Some(templates.clone());
+                // Choose now, so that the first pod need not wait for the answer of the API server.
+                let injector = self.creator.injector.clone();
+                tokio::spawn(async move { injector.choose(&templates).await });
+                Observation::Template(Ok(template))
             }
-            CreateOutcome::Failed(error) => {
-                self.forget_attempt(&name);
-                self.metrics.start_failed();
-                self.tell(Event::StartFailed {
-                    name,
-                    attempt,
-                    failure: error.into_start_failure(),
-                });
-            }
-        }
-    }
-
-    fn forget_attempt(&mut self, name: &PodName) {
-        self.tokens.remove(name);
-        self.asked.remove(name);
-    }
-
-    /// Records a step in the start of a pod, if this process created the pod.
-    fn reach(&mut self, uid: &Uid, phase: Phase) {
-        let Some(link) = self.links.get_mut(uid) else {
-            return;
+            Watched::Templates(Err(error)) => Observation::Template(Err(error.to_string())),
         };
-        // The watch may show the pod before the API server answers the create request.
-        let start = match &mut link.start {
-            Some(start) => Some(start),
-            None => self.asked.get_mut(&link.name),
-        };
-        if let Some(took) = start.and_then(|start| start.reach(phase)) {
-            self.metrics.phase(phase, took);
-        }
+        self.input(Input::Observation(observation));
     }
 
-    fn act(&mut self, action: Action) -> Option<Event> {
-        match action {
-            Action::Create(create) => return self.create(create),
-            Action::Delete(delete) => self.delete(delete),
-            Action::Assign(assign) => return self.assign(&assign),
-            Action::Reject { request, error } => {
-                if let Some(reply) = self.requests.remove(&request) {
-                    let _ = reply.send(Verdict::Rejected(error));
-                }
+    /// Marks the failure of a pod as avoidable if the next pod is made with another injection.
+    fn judged(&self, mut observation: PodObservation) -> PodObservation {
+        let injection = observation.injection;
+        observation.observed.phase = match observation.observed.phase {
+            PodPhase::Failed(failure)
+                if self.creator.injector.record_failure(injection, &failure) =>
+            {
+                PodPhase::FailedAvoidably(failure)
             }
-            Action::Extend(extensions) => self.extend(extensions),
-            Action::Probe { name, uid } => return self.probe(name, uid),
-        }
-        None
+            phase => phase,
+        };
+        observation
     }
 }
 

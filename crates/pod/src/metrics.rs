@@ -9,7 +9,7 @@ use opentelemetry::{
 use runner_cluster::InjectionStatus;
 use runner_pool::{Leave, PodState, Snapshot};
 
-use crate::{announce::Heard, start::Phase};
+use crate::coordinator::{AnnouncementOutcome, StartStep};
 
 pub(crate) struct Metrics {
     created: Counter<u64>,
@@ -103,18 +103,18 @@ impl Metrics {
         self.lost.add(1, &[]);
     }
 
-    pub(crate) fn announcement(&self, heard: Heard) {
-        let outcome = match heard {
-            Heard::Accepted => "accepted",
-            Heard::Late => "late",
-            Heard::Refused => "refused",
+    pub(crate) fn announcement(&self, outcome: AnnouncementOutcome) {
+        let outcome = match outcome {
+            AnnouncementOutcome::Accepted => "accepted",
+            AnnouncementOutcome::Late => "late",
+            AnnouncementOutcome::Refused => "refused",
         };
         self.announcements
             .add(1, &[KeyValue::new("outcome", outcome)]);
     }
 
-    pub(crate) fn phase(&self, phase: Phase, took: Duration) {
-        let phase = KeyValue::new("phase", phase.as_str());
+    pub(crate) fn step_reached(&self, step: StartStep, took: Duration) {
+        let phase = KeyValue::new("phase", step.as_str());
         self.phases.record(took.as_secs_f64(), &[phase]);
     }
 

@@ -23,12 +23,12 @@ use tokio::{
 use tracing::{Instrument, debug_span};
 
 use crate::{
-    Announcing, Connect, Survey,
-    connection::{self, Failed},
+    Announcing, Connect, Readiness, Survey,
+    connection::{self, CallError},
     driver,
     functions::{self, Functions},
     heartbeat::Heartbeat,
-    message::{Assigned, Message, Verdict},
+    inbox::{Assigned, Decision, Inbox, Message, driver_ended},
     warm::WarmUp,
     wording,
 };
@@ -78,17 +78,6 @@ pub struct PodOptions {
     pub tracing: Option<Tracing>,
 }
 
-/// Extent to which the state of the cluster is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InStep {
-    /// Pods and services have not been listed yet.
-    No,
-    /// Pods and services have been listed; the templates have not been read yet.
-    ButTemplates,
-    /// Everything that evaluations need is known.
-    Yes,
-}
-
 /// The pod runtime. Clones share the pods.
 #[derive(Clone)]
 pub struct Pod {
@@ -100,9 +89,9 @@ struct Inner {
     configuration: Configuration,
     registry: Registry,
     functions: Functions,
-    messages: mpsc::UnboundedSender<Message>,
+    inbox: Inbox,
     next_request: AtomicU64,
-    in_step: watch::Receiver<InStep>,
+    readiness: watch::Receiver<Readiness>,
     heartbeat: Arc<Heartbeat>,
     message_limit: usize,
     function_timeout: Duration,
@@ -110,9 +99,9 @@ struct Inner {
 }
 
 /// A request in the pool, which is cancelled when dropped before it has ended.
-struct Held<'a> {
+struct PendingRequest<'a> {
     request: RequestId,
-    messages: &'a mpsc::UnboundedSender<Message>,
+    inbox: &'a Inbox,
     ended: bool,
 }
 
@@ -125,17 +114,17 @@ impl Pod {
     /// Starts the tasks that watch the cluster and keep the pods.
     #[must_use]
     pub fn start(options: PodOptions, configuration: Configuration, registry: Registry) -> Self {
-        let (messages, inbox) = mpsc::unbounded_channel();
-        let (in_step, following) = watch::channel(InStep::No);
+        let (inbox, messages) = Inbox::new();
+        let (readiness, following) = watch::channel(Readiness::ClusterUnknown);
         let heartbeat = Arc::new(Heartbeat::new(Instant::now()));
         let functions = Functions::new(configuration.clone(), options.defaults);
         let inner = Inner {
             configuration: configuration.clone(),
             registry: registry.clone(),
             functions: functions.clone(),
-            messages: messages.clone(),
+            inbox: inbox.clone(),
             next_request: AtomicU64::new(1),
-            in_step: following,
+            readiness: following,
             heartbeat: heartbeat.clone(),
             message_limit: options.message_limit,
             function_timeout: options.function_timeout,
@@ -146,12 +135,12 @@ impl Pod {
                 configuration,
                 registry: registry.clone(),
                 functions: functions.clone(),
-                messages: messages.clone(),
+                inbox: inbox.clone(),
             };
             tokio::spawn(warm.keep());
         }
         let driver = driver::spawn(
-            options, registry, functions, messages, inbox, in_step, heartbeat,
+            options, registry, functions, inbox, messages, readiness, heartbeat,
         );
         Self {
             inner: Arc::new(inner),
@@ -168,8 +157,8 @@ impl Pod {
 
     /// Returns the extent to which the state of the cluster is known, as a watch channel.
     #[must_use]
-    pub fn in_step(&self) -> watch::Receiver<InStep> {
-        self.inner.in_step.clone()
+    pub fn readiness(&self) -> watch::Receiver<Readiness> {
+        self.inner.readiness.clone()
     }
 
     /// Returns for how long the driver has not run, if it is stuck or has ended.
@@ -180,7 +169,7 @@ impl Pod {
 
     /// Accepts no more requests and finishes those it has; the pods stay for the next process.
     pub fn drain(&self, grace: Duration) {
-        let _ = self.inner.messages.send(Message::Drain(grace));
+        self.inner.inbox.send_without_waiting(Message::Drain(grace));
     }
 
     /// Returns the state of all pods, or none while shutting down.
@@ -188,7 +177,7 @@ impl Pod {
     /// Waits until the state of the cluster is known.
     pub async fn survey(&self) -> Option<Survey> {
         let (reply, answer) = oneshot::channel();
-        self.inner.messages.send(Message::Survey(reply)).ok()?;
+        self.inner.inbox.send(Message::Survey(reply)).await;
         answer.await.ok()
     }
 
@@ -213,55 +202,57 @@ impl Pod {
             .instrument(debug_span!("metadata"))
             .await
             .map_err(|error| {
-                let asked = function.image.to_string();
-                wording::unresolved(error.into(), &asked, tag.map(TagConstraint::as_str))
+                let image = function.image.to_string();
+                wording::unresolved(error.into(), &image, tag.map(TagConstraint::as_str))
             })?;
         let looked_up = arrived.elapsed();
         let selected = functions::selected(function, &metadata);
         let wanted = inner.functions.of_image(&selected, &metadata, looked_up);
         let image = wanted.image().to_string();
-        let (reply, mut verdicts) = mpsc::unbounded_channel();
-        let request = RequestId(inner.next_request.fetch_add(1, Ordering::Relaxed));
-        let mut held = Held {
-            request,
-            messages: &inner.messages,
-            ended: false,
+        let annotated = |error: EvaluationError| {
+            let image = image.as_str();
+            error.with("image", image).with("evaluator", Self::NAME)
         };
-        let asked = Message::Request {
+        let (reply, mut decisions) = mpsc::unbounded_channel();
+        let request = RequestId(inner.next_request.fetch_add(1, Ordering::Relaxed));
+        let message = Message::Request {
             id: request,
             function: wanted,
             deadline,
             span: tracing::Span::current(),
             reply,
         };
-        inner.messages.send(asked).map_err(|_| stopped())?;
+        inner.inbox.request(message).map_err(&annotated)?;
+        let mut pending = PendingRequest {
+            request,
+            inbox: &inner.inbox,
+            ended: false,
+        };
         let named = selected.to_string();
-        let answer = self.follow(&mut held, &mut verdicts, &named, evaluation, deadline);
-        answer
-            .await
-            .map_err(|error| error.with("image", image).with("evaluator", Self::NAME))
+        let answer = self.follow(&mut pending, &mut decisions, &named, evaluation, deadline);
+        answer.await.map_err(annotated)
     }
 
     /// Calls the pods that the pool assigns until the request is answered or has failed.
     async fn follow(
         &self,
-        held: &mut Held<'_>,
-        verdicts: &mut mpsc::UnboundedReceiver<Verdict>,
+        pending: &mut PendingRequest<'_>,
+        decisions: &mut mpsc::UnboundedReceiver<Decision>,
         image: &str,
         evaluation: &Evaluation,
         deadline: Instant,
     ) -> Result<Output, EvaluationError> {
         let waited_since = Instant::now();
         let failed = |error| wording::failed(error, image);
-        let next = self.next(verdicts, deadline, waited_since).await;
-        let mut verdict = next.map_err(failed)?;
+        let next = self.next(decisions, deadline, waited_since).await;
+        let mut decision = next.map_err(failed)?;
         loop {
-            let assigned = match verdict {
-                Verdict::Rejected(error) => {
-                    held.ended = true;
+            let assigned = match decision {
+                Decision::Rejected(error) => {
+                    pending.ended = true;
                     return Err(failed(error));
                 }
-                Verdict::Assigned(assigned) => assigned,
+                Decision::Assigned(assigned) => assigned,
             };
             let call = self
                 .call(&assigned, image, evaluation, deadline)
@@ -270,24 +261,24 @@ impl Pod {
                 biased;
                 outcome = timeout_at(deadline.into(), call) => outcome,
                 // The pool gave the pod up before the connection failed.
-                Some(next) = verdicts.recv() => {
-                    verdict = next;
+                Some(next) = decisions.recv() => {
+                    decision = next;
                     continue;
                 }
             };
             match outcome {
                 Ok(Ok(output)) => {
-                    held.done(&assigned, Outcome::Answered);
+                    pending.done(&assigned, Outcome::Answered);
                     return Ok(output);
                 }
-                Ok(Err(Failed::Said(error))) => {
-                    held.done(&assigned, Outcome::Answered);
-                    return Err(wording::said(error, image));
+                Ok(Err(CallError::Reported(error))) => {
+                    pending.done(&assigned, Outcome::Answered);
+                    return Err(wording::reported(error, image));
                 }
-                Ok(Err(Failed::Lost(detail))) => {
-                    held.lost(&assigned, detail);
-                    let next = self.next(verdicts, deadline, waited_since).await;
-                    verdict = next.map_err(failed)?;
+                Ok(Err(CallError::Lost(detail))) => {
+                    pending.lost(&assigned, detail);
+                    let next = self.next(decisions, deadline, waited_since).await;
+                    decision = next.map_err(failed)?;
                 }
                 Err(_) => return Err(failed(too_late(&assigned))),
             }
@@ -300,26 +291,28 @@ impl Pod {
     /// wait is then 50 ms longer, to receive that decision.
     async fn next(
         &self,
-        verdicts: &mut mpsc::UnboundedReceiver<Verdict>,
+        decisions: &mut mpsc::UnboundedReceiver<Decision>,
         deadline: Instant,
         since: Instant,
-    ) -> Result<Verdict, EvaluationError> {
-        let patience = if *self.inner.in_step.borrow() == InStep::Yes {
+    ) -> Result<Decision, EvaluationError> {
+        let wait_until = if *self.inner.readiness.borrow() == Readiness::Ready {
             deadline + Duration::from_millis(50)
         } else {
             deadline
         };
-        let word = verdicts.recv().instrument(debug_span!("wait"));
-        match timeout_at(patience.into(), word).await {
-            Ok(Some(verdict)) => Ok(verdict),
-            Ok(None) => Err(stopped()),
-            Err(_) if *self.inner.in_step.borrow() != InStep::Yes => Err(EvaluationError::new(
-                Reason::KubernetesUnreachable,
-                format!(
-                    "the pods of the cluster are not known yet: waited {:.1?} for the Kubernetes API server",
-                    since.elapsed()
-                ),
-            )),
+        let decision = decisions.recv().instrument(debug_span!("wait"));
+        match timeout_at(wait_until.into(), decision).await {
+            Ok(Some(decision)) => Ok(decision),
+            Ok(None) => Err(driver_ended()),
+            Err(_) if *self.inner.readiness.borrow() != Readiness::Ready => {
+                Err(EvaluationError::new(
+                    Reason::KubernetesUnreachable,
+                    format!(
+                        "the pods of the cluster are not known yet: waited {:.1?} for the Kubernetes API server",
+                        since.elapsed()
+                    ),
+                ))
+            }
             Err(_) => Err(EvaluationError::new(
                 Reason::DeadlineExceeded,
                 format!(
@@ -336,7 +329,7 @@ impl Pod {
         image: &str,
         evaluation: &Evaluation,
         deadline: Instant,
-    ) -> Result<Output, Failed> {
+    ) -> Result<Output, CallError> {
         let mut headers = http::HeaderMap::new();
         if let Some(tracing) = self.inner.tracing {
             (tracing.inject)(&tracing::Span::current(), &mut headers);
@@ -370,9 +363,9 @@ impl Runtime for Pod {
     }
 }
 
-// === impl Held ===
+// === impl PendingRequest ===
 
-impl Held<'_> {
+impl PendingRequest<'_> {
     fn done(&mut self, assigned: &Assigned, outcome: Outcome) {
         self.ended = true;
         self.report(assigned, outcome);
@@ -389,16 +382,15 @@ impl Held<'_> {
             pod: assigned.pod.clone(),
             outcome,
         };
-        let _ = self.messages.send(Message::Event(event));
+        self.inbox.send_without_waiting(Message::Event(event));
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            let _ = self
-                .messages
-                .send(Message::Event(Event::Cancel(self.request)));
+            let cancel = Event::Cancel(self.request);
+            self.inbox.send_without_waiting(Message::Event(cancel));
         }
     }
 }
@@ -416,8 +408,4 @@ fn too_late(assigned: &Assigned) -> EvaluationError {
     .with("queued_ms", waited.queued.as_millis().to_string())
     .with("starting_ms", waited.starting.as_millis().to_string())
     .with("running_ms", running.as_millis().to_string())
-}
-
-fn stopped() -> EvaluationError {
-    EvaluationError::new(Reason::Draining, "the function runner is shutting down")
 }

@@ -16,7 +16,7 @@ pub struct Survey {
     /// Functions with their queues and pods.
     pub pool: Snapshot,
     /// Addresses at which pods are called, where known.
-    pub ways: HashMap<Uid, Way>,
+    pub addresses: HashMap<Uid, PodAddress>,
     /// Durations of the start steps of pods that this process created.
     pub starts: HashMap<Uid, StartPhases>,
     /// Number of announcements refused because their token was unknown or already used.
@@ -33,7 +33,7 @@ pub struct Survey {
 
 /// The address at which a pod is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum PodAddress {
     /// The pod is called at its own address.
     Pod(IpAddr),
     /// The pod is called through its service.

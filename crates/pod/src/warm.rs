@@ -14,9 +14,11 @@ use runner_config::Configuration;
 use runner_core::Function as Wanted;
 use runner_pool::{Event, Function};
 use runner_registry::Registry;
-use tokio::sync::mpsc;
 
-use crate::{functions::Functions, message::Message};
+use crate::{
+    functions::Functions,
+    inbox::{Inbox, Message},
+};
 
 /// Number of images looked up at a time.
 const PARALLEL: usize = 8;
@@ -29,7 +31,7 @@ pub(crate) struct WarmUp {
     pub(crate) configuration: Configuration,
     pub(crate) registry: Registry,
     pub(crate) functions: Functions,
-    pub(crate) messages: mpsc::UnboundedSender<Message>,
+    pub(crate) inbox: Inbox,
 }
 
 /// The outcome of one round of lookups.
@@ -83,7 +85,7 @@ impl WarmUp {
         said: &mut HashMap<Wanted, String>,
     ) -> Round {
         // Functions that are no longer wanted leave the warm set at once.
-        if !self.tell(known) {
+        if !self.update_pool(known).await {
             return Round::Over;
         }
         let mut round = Round::Complete;
@@ -106,14 +108,14 @@ impl WarmUp {
                     }
                 }
             }
-            if !self.tell(known) {
+            if !self.update_pool(known).await {
                 return Round::Over;
             }
         }
         let cold = said
             .iter()
             .map(|(wanted, why)| (shown(wanted), why.clone()));
-        let _ = self.messages.send(Message::Cold(cold.collect()));
+        self.inbox.send(Message::Cold(cold.collect())).await;
         round
     }
 
@@ -134,10 +136,10 @@ impl WarmUp {
     /// Passes the warm set to the pool. Returns whether the driver still runs.
     ///
     /// A constraint and a version may select the same image, which counts once.
-    fn tell(&self, known: &HashMap<Wanted, Arc<Function>>) -> bool {
+    async fn update_pool(&self, known: &HashMap<Wanted, Arc<Function>>) -> bool {
         let by_image: HashMap<_, _> = known.values().map(|it| (it.image(), it)).collect();
         let configured = Event::Configured(by_image.into_values().cloned().collect());
-        self.messages.send(Message::Event(configured)).is_ok()
+        self.inbox.send(Message::Event(configured)).await
     }
 }
 

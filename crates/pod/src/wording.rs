@@ -7,7 +7,7 @@ use runner_proto::status;
 use tonic::Code;
 
 /// Returns an error that the wrapper reported, in its known text.
-pub(crate) fn said(error: EvaluationError, image: &str) -> EvaluationError {
+pub(crate) fn reported(error: EvaluationError, image: &str) -> EvaluationError {
     let status = rpc_error(&error);
     error.worded(format!(
         "unable to evaluate {image} with pod evaluator: {status}"
@@ -80,10 +80,13 @@ mod tests {
     #[case(Reason::Cancelled, "Canceled")]
     #[case(Reason::MessageTooLarge, "ResourceExhausted")]
     fn reports_the_wrappers_message_after_its_code(#[case] reason: Reason, #[case] code: &str) {
-        let told = said(error(reason), "x/fn:v1");
-        assert_eq!((told.reason(), told.fact("fact")), (reason, Some("kept")));
+        let worded = reported(error(reason), "x/fn:v1");
         assert_eq!(
-            told.message(),
+            (worded.reason(), worded.fact("fact")),
+            (reason, Some("kept"))
+        );
+        assert_eq!(
+            worded.message(),
             format!(
                 "unable to evaluate x/fn:v1 with pod evaluator: rpc error: code = {code} desc = why"
             )
@@ -108,8 +111,8 @@ mod tests {
         #[case] reason: Reason,
         #[case] message: &str,
     ) {
-        let told = failed(error(reason), "fn");
-        assert_eq!((told.reason(), told.message()), (reason, message));
+        let worded = failed(error(reason), "fn");
+        assert_eq!((worded.reason(), worded.message()), (reason, message));
     }
 
     #[rstest]
@@ -130,7 +133,7 @@ mod tests {
         #[case] tag: Option<&str>,
         #[case] message: &str,
     ) {
-        let told = unresolved(error(reason), "fn", tag);
-        assert_eq!((told.reason(), told.message()), (reason, message));
+        let worded = unresolved(error(reason), "fn", tag);
+        assert_eq!((worded.reason(), worded.message()), (reason, message));
     }
 }

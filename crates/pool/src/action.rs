@@ -45,7 +45,7 @@ pub struct Create {
     pub name: PodName,
     /// Name of the pod's slot: the pod's label and the name of its service.
     pub slot: PodName,
-    /// The attempt that the pod's announcement token must be bound to.
+    /// The attempt, for the events `Created` and `StartFailed`.
     pub attempt: Attempt,
     /// The function that the pod runs.
     pub function: Arc<Function>,

@@ -50,14 +50,12 @@ pub enum Event {
         /// The cause of the failure.
         failure: StartFailure,
     },
-    /// A pod answers: it announced itself or answered a health check.
+    /// A pod answered a health check.
     Ready {
         /// Name of the pod.
         name: PodName,
-        /// Uid of the pod that answers.
+        /// Uid of the pod that answered.
         uid: Uid,
-        /// The attempt whose token the announcement carried; `None` after a health check.
-        attempt: Option<Attempt>,
     },
     /// A pod did not answer a probe.
     ProbeFailed {

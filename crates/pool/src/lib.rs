@@ -58,7 +58,7 @@
 //! # States of a pod
 //!
 //! ```text
-//!            Create                    Ready (announcement, health check, watch)
+//!            Create                    Ready (health check, watch)
 //!  (slot) ──────────→ Creating ──→ Starting ──→ Ready ⇄ Suspect (call lost, turned unready)
 //!                        │            │           │        │ probe failed
 //!            start failed│    failed, │    failed,│        ↓

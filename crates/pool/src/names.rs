@@ -8,8 +8,8 @@ pub struct RequestId(pub u64);
 
 /// Identifier of one attempt to create a pod.
 ///
-/// The token given to a pod is bound to the attempt, so that an announcement counts only for the
-/// pod that the token was made for, and not for an earlier or later pod in the same slot.
+/// The answer of the API server counts only for the pod of its attempt, and not for an earlier or
+/// later pod in the same slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Attempt(pub u64);
 

@@ -83,24 +83,7 @@ impl Pool {
                     fleet.start_failed(attempt, &failure, step);
                 });
             }
-            Event::Ready {
-                name,
-                uid,
-                attempt: Some(attempt),
-            } => {
-                if self.ledger.names.contains_key(&name) {
-                    self.with_name(&name, now, out, |fleet, step| {
-                        fleet.announced(&name, &uid, attempt, step);
-                    });
-                } else {
-                    self.ledger.counters.announcements_refused += 1;
-                }
-            }
-            Event::Ready {
-                name,
-                uid,
-                attempt: None,
-            } => {
+            Event::Ready { name, uid } => {
                 self.with_name(&name, now, out, |fleet, step| fleet.answered(&uid, step));
             }
             Event::ProbeFailed { name, uid } => {

@@ -33,8 +33,6 @@ pub struct Counters {
     pub adopted: u64,
     /// Number of failed starts.
     pub starts_failed: u64,
-    /// Number of announcements that matched no starting pod.
-    pub announcements_refused: u64,
 }
 
 /// The state of one function.

@@ -45,7 +45,7 @@ fn announcement(pod: &Pod) -> AnnounceRequest {
             .expect("a variable")
     };
     AnnounceRequest {
-        slot: given("KRM_WRAPPER_SLOT"),
+        pod: given("KRM_WRAPPER_SLOT"),
         token: given("KRM_WRAPPER_TOKEN"),
         address: "198.18.0.1:9446".to_owned(),
     }
@@ -121,7 +121,7 @@ fn false_and_repeated_announcements_are_refused_and_counted() {
         };
         assert_eq!(announce(port, wrong).await, Code::PermissionDenied);
         let nobodys = AnnounceRequest {
-            slot: "no-such-slot".to_owned(),
+            pod: "no-such-pod".to_owned(),
             ..true_one.clone()
         };
         assert_eq!(announce(port, nobodys).await, Code::PermissionDenied);

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use runner_cluster::WatchState;
 use runner_core::EvaluationError;
-use runner_pod::{InStep, StartPhases, Survey, Way};
+use runner_pod::{PodAddress, Readiness, StartPhases, Survey};
 use runner_pool::{FunctionStatus, PodState};
 use runner_proto::runner_status::{Pod, PodFunction, PodRuntime, StartFailure, StartStep, pod};
 use tokio::{sync::watch, time::timeout};
@@ -29,7 +29,7 @@ impl PodStatus {
     pub(super) async fn report(&self, degraded: &mut BTreeSet<String>) -> PodRuntime {
         let mut report = PodRuntime {
             namespace: self.namespace.clone(),
-            in_step: *self.pods.in_step().borrow() == InStep::Yes,
+            in_step: *self.pods.readiness().borrow() == Readiness::Ready,
             max_queued: count(self.max_queued),
             ..PodRuntime::default()
         };
@@ -128,9 +128,9 @@ fn start_failure((error, retry_in): &(EvaluationError, Duration)) -> StartFailur
 
 fn pod(status: &runner_pool::PodStatus, survey: &Survey) -> Pod {
     let uid = status.uid.as_ref();
-    let (address, way) = match uid.and_then(|uid| survey.ways.get(uid)) {
-        Some(Way::Pod(address)) => (address.to_string(), pod::Way::Pod),
-        Some(Way::Service(address)) => (address.to_string(), pod::Way::Service),
+    let (address, way) = match uid.and_then(|uid| survey.addresses.get(uid)) {
+        Some(PodAddress::Pod(address)) => (address.to_string(), pod::Way::Pod),
+        Some(PodAddress::Service(address)) => (address.to_string(), pod::Way::Service),
         None => (String::new(), pod::Way::Unspecified),
     };
     Pod {

@@ -108,7 +108,7 @@ async fn announces_once_with_its_address_when_serving() {
     wrapper.logged(" announced ").await;
     assert_eq!(list_of(wrapper.client().await.call("fn").await), LIST);
     let said = AnnounceRequest {
-        slot: "set-label-v1-1-0a1b2c3d".to_owned(),
+        pod: "set-label-v1-1-0a1b2c3d".to_owned(),
         token: "one-time".to_owned(),
         address: format!("198.18.7.7:{}", wrapper.address.port()),
     };

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use runner_core::EvaluationError;
 
-use super::{Fleet, Life, Parting, Pod};
+use super::{Fleet, Life, Pod};
 use crate::{
-    Action, Attempt, Create, Leave, PodName, StartFailure, Uid, agenda::Due, ledger::Step,
-    pod_name, slot_name,
+    Action, Attempt, Create, Leave, StartFailure, Uid, agenda::Due, ledger::Step, pod_name,
+    slot_name,
 };
 
 impl Fleet {
@@ -161,32 +161,6 @@ impl Fleet {
             StartFailure::Passing(error) => self.back_off(true, error.clone(), step),
         }
         self.settle(step);
-    }
-
-    /// Handles an announcement with the token of an attempt.
-    ///
-    /// It counts only for the pod that the attempt created, and only while that pod is starting.
-    pub(crate) fn announced(
-        &mut self,
-        name: &PodName,
-        uid: &Uid,
-        attempt: Attempt,
-        step: &mut Step<'_>,
-    ) {
-        let known = self.pods.iter_mut().find(|pod| {
-            pod.attempt == Some(attempt)
-                && pod.name == *name
-                && pod.is_starting()
-                && pod.parting == Parting::No
-                && pod.uid.as_ref().is_none_or(|known| known == uid)
-        });
-        let Some(pod) = known else {
-            step.ledger.counters.announcements_refused += 1;
-            return;
-        };
-        pod.uid = Some(uid.clone());
-        let key = pod.key;
-        self.open(key, step);
     }
 
     /// Handles a pod's answer to a health check.

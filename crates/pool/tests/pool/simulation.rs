@@ -258,13 +258,12 @@ impl Simulation {
                 let told = match self.cluster.create(&create) {
                     Ok((uid, resource_version)) => {
                         let ready = self.millis(600, 1200);
-                        let announced = Event::Ready {
+                        let answered = Event::Ready {
                             name: name.clone(),
                             uid: uid.clone(),
-                            attempt: Some(attempt),
                         };
-                        self.after(ready, replica, Coming::Tell(announced));
-                        // The kubelet reports readiness later than the pod announces itself.
+                        self.after(ready, replica, Coming::Tell(answered));
+                        // The kubelet reports readiness later than the pod answers a health check.
                         self.after(ready + secs(1), replica, Coming::Ready(uid.clone()));
                         Event::Created {
                             name,
@@ -318,11 +317,7 @@ impl Simulation {
             }
             Action::Probe { name, uid } => {
                 let told = if self.cluster.runs(&uid) {
-                    Event::Ready {
-                        name,
-                        uid,
-                        attempt: None,
-                    }
+                    Event::Ready { name, uid }
                 } else {
                     Event::ProbeFailed { name, uid }
                 };

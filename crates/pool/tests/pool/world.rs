@@ -96,15 +96,11 @@ impl World {
         })
     }
 
-    /// Reports that the API server accepted a pod and that the pod announced itself.
+    /// Reports that the API server accepted a pod and that the pod answered a health check.
     pub fn start(&mut self, create: &Create) -> Acts {
         self.accept(create);
         let (name, uid) = (create.name.clone(), uid_of(create));
-        self.send(Event::Ready {
-            name,
-            uid,
-            attempt: Some(create.attempt),
-        })
+        self.send(Event::Ready { name, uid })
     }
 
     /// Starts a pod of the function with a request that is answered.

@@ -37,7 +37,7 @@ fn survey() -> Survey {
             counters: Counters::default(),
             draining: false,
         },
-        ways: HashMap::new(),
+        addresses: HashMap::new(),
         starts: HashMap::new(),
         announcements_refused: 1,
         cold: std::collections::BTreeMap::new(),
@@ -86,8 +86,8 @@ fn reports_start_steps_in_chronological_order() {
     };
     survey.starts.insert("u1".into(), start);
     survey
-        .ways
-        .insert("u1".into(), Way::Service([198, 19, 0, 7].into()));
+        .addresses
+        .insert("u1".into(), PodAddress::Service([198, 19, 0, 7].into()));
     let (report, _) = told(&survey);
     let pod = &report.functions[0].pods[0];
     let steps: Vec<_> = pod.start.iter().map(|it| it.step.as_str()).collect();

@@ -14,8 +14,8 @@ use std::{
 };
 
 use runner_pool::{
-    Action, Attempt, Create, Delete, Event, Function, Limits, PodName, PodPhase, Pool, RequestId,
-    Settings, TemplateVersion, Time, Uid,
+    Action, Create, Delete, Event, Function, Limits, PodName, PodPhase, Pool, RequestId, Settings,
+    TemplateVersion, Time, Uid,
 };
 
 use crate::world::secs;
@@ -60,7 +60,6 @@ struct Known {
     function: usize,
     template: TemplateVersion,
     version: Arc<str>,
-    attempt: Option<Attempt>,
     reclaim_after: Time,
     /// Whether the pod answered or the watch showed it ready.
     ready: bool,
@@ -117,7 +116,7 @@ impl Chaos {
             16..19 => self.cancel(a),
             19..27 => self.finish(a, b % 4 == 0),
             27..35 => self.create(a, b),
-            35..38 => self.announce(a, b),
+            35..38 => self.answer(a, b),
             38..45 => self.observe(a, b),
             45..47 => self.remove(a),
             47..49 => self.foreign(a, b, c),
@@ -241,7 +240,6 @@ impl Known {
             function,
             template,
             version: "0".into(),
-            attempt: None,
             reclaim_after: Time::default(),
             ready: false,
             watch_ready: false,

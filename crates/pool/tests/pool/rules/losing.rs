@@ -76,13 +76,7 @@ fn assigns_a_retried_request_before_later_requests() {
     world.request(&function);
     world.lose(&running);
     let (name, uid) = (running.name.clone(), running.pod.clone());
-    let again = world
-        .send(Event::Ready {
-            name,
-            uid,
-            attempt: None,
-        })
-        .assign();
+    let again = world.send(Event::Ready { name, uid }).assign();
     assert_eq!(again.request, running.request);
 }
 
@@ -124,8 +118,7 @@ fn probes_an_abandoned_pod_again_when_the_watch_shows_it_ready() {
     assert!(acts.assigns().is_empty(), "{acts:?}");
     assert_eq!(acts.probes(), std::slice::from_ref(&create.name));
     let (name, uid) = (create.name.clone(), uid_of(&create));
-    let attempt = None;
-    let again = world.send(Event::Ready { name, uid, attempt }).assign();
+    let again = world.send(Event::Ready { name, uid }).assign();
     assert_eq!(again.request, running.request);
 }
 

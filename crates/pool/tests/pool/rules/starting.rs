@@ -1,7 +1,7 @@
 //! Start of pods, and the effect of failed starts on waiting requests.
 
 use runner_core::{EvaluationError, Reason};
-use runner_pool::{Attempt, Create, Event, Limits, PodName, PodPhase, StartFailure, Uid};
+use runner_pool::{Create, Event, Limits, PodName, PodPhase, StartFailure, Uid};
 
 use crate::world::{World, failure, function, secs, uid_of};
 
@@ -295,40 +295,25 @@ fn continues_a_start_after_the_caller_cancels() {
 }
 
 #[test]
-fn an_announcement_counts_only_for_the_pod_its_token_was_made_for() {
+fn an_answer_counts_only_for_the_pod_with_its_uid() {
     let mut world = World::new();
     let (one, other) = (function("one:v1", 1, 1), function("other:v1", 1, 1));
     let one = world.request(&one).1.create();
     let other = world.request(&other).1.create();
     world.accept(&one);
     world.accept(&other);
-    let mut announce = |name: &PodName, uid: Uid, attempt: Attempt| {
+    let mut answer = |name: &PodName, uid: Uid| {
         let name = name.clone();
-        world.send(Event::Ready {
-            name,
-            uid,
-            attempt: Some(attempt),
-        })
+        world.send(Event::Ready { name, uid })
     };
-    announce(&one.name, uid_of(&one), other.attempt).none();
-    announce(&one.name, uid_of(&other), one.attempt).none();
-    announce(&PodName::from("unknown"), uid_of(&one), one.attempt).none();
-    assert_eq!(
-        announce(&one.name, uid_of(&one), one.attempt)
-            .assigns()
-            .len(),
-        1
-    );
-    announce(&one.name, uid_of(&one), one.attempt).none();
-    assert_eq!(
-        world.pool.counters().announcements_refused,
-        4,
-        "the last was a replay"
-    );
+    answer(&one.name, uid_of(&other)).none();
+    answer(&PodName::from("unknown"), uid_of(&one)).none();
+    assert_eq!(answer(&one.name, uid_of(&one)).assigns().len(), 1);
+    answer(&one.name, uid_of(&one)).none();
 }
 
 #[test]
-fn ignores_a_late_announcement_of_an_earlier_attempt() {
+fn ignores_a_late_answer_of_an_earlier_attempt() {
     let mut world = World::new();
     let function = function("fn:v1", 1, 1);
     let early = world.request_within(&function, secs(300)).1.create();
@@ -337,13 +322,7 @@ fn ignores_a_late_announcement_of_an_earlier_attempt() {
     let late = world.pass(secs(1)).create();
     assert_eq!(late.slot, early.slot);
     let (name, uid) = (early.name.clone(), uid_of(&early));
-    world
-        .send(Event::Ready {
-            name,
-            uid,
-            attempt: Some(early.attempt),
-        })
-        .none();
+    world.send(Event::Ready { name, uid }).none();
 }
 
 #[test]
@@ -361,17 +340,7 @@ fn accepts_readiness_from_an_answered_health_check() {
     let create = world.request(&function("fn:v1", 1, 1)).1.create();
     world.accept(&create);
     let (name, uid) = (create.name.clone(), uid_of(&create));
-    assert_eq!(
-        world
-            .send(Event::Ready {
-                name,
-                uid,
-                attempt: None
-            })
-            .assigns()
-            .len(),
-        1
-    );
+    assert_eq!(world.send(Event::Ready { name, uid }).assigns().len(), 1);
 }
 
 #[test]

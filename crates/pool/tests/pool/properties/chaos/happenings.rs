@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use runner_core::{EvaluationError, Reason};
 use runner_pool::{
-    Attempt, Event, Function, Outcome, PodName, PodPhase, Request, RequestId, Settings,
-    StartFailure, TemplateVersion, Uid, pod_name, slot_name,
+    Event, Function, Outcome, PodName, PodPhase, Request, RequestId, Settings, StartFailure,
+    TemplateVersion, Uid, pod_name, slot_name,
 };
 
 use super::{Ask, Chaos, FUNCTIONS, Known, TTL};
@@ -106,7 +106,6 @@ impl Chaos {
         let function = self.index(&create.function);
         let known = Known {
             version: Arc::clone(&resource_version),
-            attempt: Some(attempt),
             reclaim_after: create.reclaim_after,
             ..Known::new(name.clone(), create.slot, function, create.template)
         };
@@ -146,42 +145,32 @@ impl Chaos {
                     resource_version,
                 };
                 self.send(created);
-                self.announce_pod(&uid, attempt);
+                self.answer_of(&uid);
             }
         }
     }
 
-    /// Announces a pod, with its own token or a wrong one.
-    pub(super) fn announce(&mut self, which: usize, token: usize) {
+    /// Lets a pod answer a health check, under its own name or a wrong one.
+    pub(super) fn answer(&mut self, which: usize, name: usize) {
         let Some(uid) = nth(self.pods.keys(), which).cloned() else {
             return;
         };
-        match self.pods[&uid].attempt {
-            Some(attempt) if !token.is_multiple_of(4) => self.announce_pod(&uid, attempt),
-            _ => {
-                let name = self.pods[&uid].name.clone();
-                // An attempt that does not exist.
-                let attempt = Attempt(1_000_000 + token as u64);
-                if self.pods[&uid].attempt != Some(attempt) {
-                    self.send(Event::Ready {
-                        name,
-                        uid,
-                        attempt: Some(attempt),
-                    });
-                }
-            }
+        if name.is_multiple_of(4) {
+            let name = PodName::from(format!("unknown-{name}"));
+            self.send(Event::Ready { name, uid });
+        } else {
+            self.answer_of(&uid);
         }
     }
 
-    fn announce_pod(&mut self, uid: &Uid, attempt: Attempt) {
+    fn answer_of(&mut self, uid: &Uid) {
         let pod = self.pods.get_mut(uid).expect("a pod that is there");
         pod.ready = true;
+        // An answer counts as much as that of a probe.
+        pod.suspect = false;
         let name = pod.name.clone();
-        self.send(Event::Ready {
-            name,
-            uid: uid.clone(),
-            attempt: Some(attempt),
-        });
+        let uid = uid.clone();
+        self.send(Event::Ready { name, uid });
     }
 
     pub(super) fn observe(&mut self, which: usize, how: usize) {
@@ -297,11 +286,7 @@ impl Chaos {
         {
             pod.suspect = false;
             pod.ready = true;
-            self.send(Event::Ready {
-                name,
-                uid,
-                attempt: None,
-            });
+            self.send(Event::Ready { name, uid });
         }
     }
 
