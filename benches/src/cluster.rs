@@ -15,7 +15,7 @@ use kube::{
 };
 use serde_json::json;
 use tempfile::TempDir;
-use testbed::{Testbed, Turn, addresses};
+use testbed::{ClusterLock, Testbed, addresses};
 
 use crate::{functions::Function, relay::Relay, runner::Runner};
 
@@ -40,7 +40,7 @@ pub(crate) struct Cluster {
     relay: Relay,
     scratch: TempDir,
     namespace: String,
-    _turn: Turn,
+    _lock: ClusterLock,
 }
 
 // === impl Cluster ===
@@ -51,7 +51,7 @@ impl Cluster {
     /// Exclusive, because tests on the same machine and measurements disturb each other.
     pub(crate) async fn join() -> Result<Self> {
         let bed = Testbed::running()?;
-        let turn = bed.sole_turn()?;
+        let lock = bed.lock_exclusive()?;
         bed.require_complete()?;
         let mut kubeconfig = Kubeconfig::read_from(bed.kubeconfig())?;
         let options = KubeConfigOptions::default();
@@ -79,7 +79,7 @@ impl Cluster {
             relay,
             scratch,
             namespace: format!("bench-{}", std::process::id()),
-            _turn: turn,
+            _lock: lock,
         };
         cluster.make_namespace().await?;
         Ok(cluster)

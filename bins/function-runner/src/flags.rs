@@ -41,7 +41,7 @@ pub(crate) struct Flags {
     pub(crate) pod_flag: Option<String>,
 }
 
-/// The server itself.
+/// Flags of the gRPC server.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerFlags {
@@ -54,136 +54,146 @@ pub(crate) struct ServerFlags {
     /// Runtimes not to use, comma separated: exec, pod
     #[arg(long, default_value = "", value_name = "NAMES")]
     pub(crate) disable_runtimes: String,
-    /// Log level, 0 to 5: 3 adds health checks, 4 resource lists of failures; more counts as 5
+    /// Log level from 0 (errors) to 5 (all events of dependencies); 3 adds health checks, 4 adds
+    /// resource lists of failed evaluations
     #[arg(long, default_value_t = 2, value_name = "LEVEL", value_parser = log_level)]
     pub(crate) log_level: u8,
-    /// Form of the log: auto, text, json
+    /// Log format: auto (text, with colours on a terminal), text, json
     #[arg(long, default_value = "auto", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
-    /// Prefix of function images without a slash
+    /// Registry and path of function images whose name has no slash
     #[arg(long, default_value = defaults::IMAGE_PREFIX, value_name = "PREFIX")]
     pub(crate) default_image_prefix: String,
-    /// Largest message in bytes, both ways; clients must allow as much
+    /// Maximum size in bytes of a request and of a response; clients need the same limit
     #[arg(long, default_value_t = defaults::MAX_MESSAGE_SIZE, value_name = "BYTES", value_parser = message_size)]
     pub(crate) max_request_body_size: usize,
-    /// Time limit of an evaluation whose caller gives none
+    /// Time limit of an evaluation whose caller sets no deadline
     #[arg(long, default_value = "5m", value_parser = parse_duration)]
     pub(crate) function_timeout: Duration,
-    /// Time limit of running evaluations after SIGTERM or SIGINT
+    /// Time that running evaluations get to finish after SIGTERM or SIGINT
     #[arg(long, default_value = "30s", value_parser = parse_duration)]
     pub(crate) drain_timeout: Duration,
-    /// Certificate chain (PEM): serve TLS instead of plaintext; read again when it changes
+    /// Certificate chain (PEM) to serve TLS with; reloaded when it changes. Without it the server
+    /// uses plaintext
     #[arg(long, value_name = "FILE", requires = "tls_key_file")]
     pub(crate) tls_cert_file: Option<PathBuf>,
-    /// Private key (PEM) of --tls-cert-file
+    /// Private key (PEM) of the certificate in --tls-cert-file
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub(crate) tls_key_file: Option<PathBuf>,
-    /// Authority (PEM) whose certificate every client must show
+    /// Certificate authority (PEM) that must have signed the certificate of every client
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub(crate) client_ca_file: Option<PathBuf>,
 }
 
-/// The exec runtime.
+/// Flags of the exec runtime.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Exec runtime")]
 pub(crate) struct ExecFlags {
     /// Directory of function executables
     #[arg(long, default_value = "./functions", value_name = "DIR")]
     pub(crate) functions: PathBuf,
-    /// File that maps executables to images; read again when it changes [default: ./config.yaml, which may be missing]
+    /// File that maps images to executables; reloaded when it changes [default: ./config.yaml, if
+    /// it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Run any absolute path that a request names (exec_path), not only files below --functions and
-    /// configured ones
+    /// Allow requests to run any absolute path (exec_path), not only files below --functions and
+    /// configured executables
     #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) exec_absolute_paths: bool,
-    /// Processes kept ready for each function in use; 0 turns it off
+    /// Number of standby processes for each function in use; 0 turns standby off
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) standby: usize,
-    /// Function processes at once; 0: two a core, or one that computes for long
+    /// Maximum number of function processes at once; 0 means two per core, or one per core for
+    /// programs with long computations
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(crate) max_parallel_executions: usize,
-    /// Evaluations that may wait for a process; more are refused
+    /// Maximum number of evaluations that wait for a process; further ones fail with QUEUE_FULL
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub(crate) max_queued_executions: usize,
 }
 
-/// The pod runtime.
+/// Flags of the pod runtime.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Pod runtime")]
 pub(crate) struct PodFlags {
-    /// Warm pods and limits of single functions [default: /pod-cache-config/pod-cache-config.yaml, which may be missing]
+    /// File with the images to keep pods ready for, and the settings of these pods [default:
+    /// /pod-cache-config/pod-cache-config.yaml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) pod_cache_config: Option<PathBuf>,
-    /// Keep pods of configured functions ready before anybody calls them
+    /// Keep pods of configured functions ready before the first call
     #[arg(long, default_value = "true", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) warm_up_pod_cache: bool,
-    /// Namespace of function pods
+    /// Namespace of function pods and FunctionConfig objects
     #[arg(long, default_value = defaults::POD_NAMESPACE, value_name = "NAME")]
     pub(crate) pod_namespace: String,
-    /// Time that an unused pod is kept
+    /// Time that an unused pod is kept; at least 1s
     #[arg(long, default_value = "30m", value_parser = parse_duration)]
     pub(crate) pod_ttl: Duration,
     /// Interval at which services without a pod are removed and the ConfigMap of
-    /// --function-pod-template is read; at least 1s. Pods are removed when they expire, independently
-    /// of this interval
+    /// --function-pod-template is read; at least 1s. Expired pods are removed independently of this
+    /// interval
     #[arg(long, default_value = "1m", value_parser = parse_duration)]
     pub(crate) scan_interval: Duration,
-    /// ConfigMap in our own namespace with a pod template
+    /// Name of a ConfigMap with a pod template, in the namespace of the runner
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(crate) function_pod_template: String,
-    /// PodTemplate in the pod namespace that function pods are made from
+    /// Name of the PodTemplate in --pod-namespace from which function pods are made
     #[arg(long, default_value = runner_cluster::POD_TEMPLATE, value_name = "NAME")]
     pub(crate) base_pod_template_name: String,
-    /// ServiceTemplate in the pod namespace that their services are made from
+    /// Name of the ServiceTemplate in --pod-namespace from which services of function pods are made
     #[arg(long, default_value = runner_cluster::SERVICE_TEMPLATE, value_name = "NAME")]
     pub(crate) base_service_template_name: String,
-    /// Fail pod evaluations while a template is missing, instead of creating it
+    /// Do not create a missing template; evaluations that need a pod fail while it is missing
     #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) skip_template_creation: bool,
-    /// Time to wait for a missing template before it is created or reported as an error
+    /// Time to wait for a missing template before it is created or, with --skip-template-creation,
+    /// reported as an error
     #[arg(long, default_value = "0s", value_parser = parse_duration)]
     pub(crate) template_wait_timeout: Duration,
-    /// Evaluations that may wait at one pod before another is started
+    /// Number of evaluations that wait for one pod before another pod is started
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) max_waitlist_length: u32,
-    /// Pods of one function at once
+    /// Maximum number of pods of one function at once
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) max_parallel_pods_per_function: u32,
-    /// Evaluations that may wait for one function's pods; more are refused
+    /// Maximum number of evaluations that wait for the pods of one function; further ones fail with
+    /// QUEUE_FULL
     #[arg(long, default_value_t = 256, value_name = "N")]
     pub(crate) max_queue_per_function: usize,
-    /// Time limit for the start of a pod
+    /// Maximum time from the creation of a pod until its wrapper answers
     #[arg(long, default_value = "60s", value_parser = parse_duration)]
     pub(crate) pod_ready_timeout: Duration,
-    /// Time after which a pod without a node counts as failed
+    /// Time without a node after which a pod counts as failed
     #[arg(long, default_value = "3s", value_parser = parse_duration)]
     pub(crate) unschedulable_timeout: Duration,
-    /// Evaluations that one pod runs at once where no further pod can be started; at least
-    /// --max-waitlist-length
+    /// Maximum number of evaluations that one pod runs at once if no further pod can be started; at
+    /// least the value of --max-waitlist-length
     #[arg(long, default_value_t = 16, value_name = "N")]
     pub(crate) max_evaluations_per_pod: u32,
-    /// Number of retries, on other pods, of an evaluation whose pod was lost
+    /// Number of times that an evaluation whose pod was lost is retried on another pod
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) max_grpc_retries: u32,
-    /// Older name: false is the same as --max-grpc-retries=0
+    /// Older flag: false has the same effect as --max-grpc-retries=0
     #[arg(long, default_value = "true", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) retry_lost_pods: bool,
-    /// Way to a pod: auto, service (never past it), pod (no services are made)
-    #[arg(long, default_value = "auto", value_name = "WAY")]
+    /// Address to call pods at: auto (the pod until Kubernetes reports it ready, then its service),
+    /// service, pod (no services are created)
+    #[arg(long, default_value = "auto", value_name = "ADDRESS")]
     pub(crate) pod_connect: PodConnect,
-    /// DNS domain of the cluster, for the names of services
+    /// DNS domain of the cluster, used in the names of services
     #[arg(long, default_value = "cluster.local", value_name = "DOMAIN")]
     pub(crate) cluster_domain: String,
-    /// Way in which the wrapper gets into a pod: auto (with the built-in pod template, the fastest
-    /// way that the cluster supports; with any other template, as it is written), init (container),
-    /// container (beside the function; starts sooner), image (volume; starts soonest)
-    #[arg(long, default_value = "auto", value_name = "HOW")]
+    /// How the wrapper gets into a pod: auto (with the built-in pod template, the fastest way that
+    /// the cluster supports; with any other template, the way that it describes), init (an init
+    /// container copies it; slowest), container (a container beside the function), image (an image
+    /// volume; fastest)
+    #[arg(long, default_value = "auto", value_name = "METHOD")]
     pub(crate) wrapper_injection: WrapperInjection,
-    /// Port to which pods announce that they listen; 0 takes a free one
+    /// Port on which the runner receives announcements of wrappers; 0 takes a free port
     #[arg(long, default_value_t = defaults::ANNOUNCE_PORT)]
     pub(crate) announce_port: u16,
-    /// Address at which pods reach that port [default: this pod's own; outside a cluster pods do not call]
+    /// IP address at which wrappers reach --announce-port [default: the runner's own pod address;
+    /// outside a cluster wrappers send no announcements]
     #[arg(long, value_name = "IP")]
     pub(crate) announce_address: Option<std::net::IpAddr>,
 }
@@ -212,43 +222,44 @@ pub(crate) enum ImagePinning {
     Tag,
 }
 
-/// Registries.
+/// Flags of registries.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Registries")]
 pub(crate) struct RegistryFlags {
-    /// Use the credentials of --registry-auth-secret-path
+    /// Use the credentials in --registry-auth-secret-path
     #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) enable_private_registries: bool,
-    /// Docker configuration with registry credentials
+    /// Docker configuration file with registry credentials
     #[arg(
         long,
         default_value = "/var/tmp/config-secret/.dockerconfigjson",
         value_name = "FILE"
     )]
     pub(crate) registry_auth_secret_path: PathBuf,
-    /// Secret in the pod namespace that pods pull with
+    /// Name of the Secret in --pod-namespace with which pods pull images
     #[arg(long, default_value = "auth-secret", value_name = "NAME")]
     pub(crate) registry_auth_secret_name: String,
-    /// Trust the authority in --tls-secret-path
+    /// Trust the certificate authority in --tls-secret-path
     #[arg(long, default_value = "false", value_parser = boolean, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) enable_private_registries_tls: bool,
-    /// Directory with ca.crt, ca.pem, cacert.pem, ca-bundle.crt or root.crt, tried in this order
+    /// Directory with the certificate authority: ca.crt, ca.pem, cacert.pem, ca-bundle.crt or
+    /// root.crt, tried in this order
     #[arg(long, default_value = "/var/tmp/tls-secret/", value_name = "DIR")]
     pub(crate) tls_secret_path: PathBuf,
-    /// Form in which pods name the function's image: digest (tag and the digest that it pointed at),
+    /// How pods name the image of a function: digest (tag, and its digest when it was resolved),
     /// tag (image:tag, as requested)
-    #[arg(long, default_value = "digest", value_name = "HOW")]
+    #[arg(long, default_value = "digest", value_name = "FORM")]
     pub(crate) image_pinning: ImagePinning,
-    /// Time after which a tag is resolved again
+    /// Time after which the digest of a tag is checked again
     #[arg(long, default_value = "5m", value_parser = parse_duration)]
     pub(crate) image_tag_ttl: Duration,
     /// Platform of function images, such as linux/arm64 [default: this machine's]
     #[arg(long, value_name = "OS/ARCH")]
     pub(crate) image_platform: Option<String>,
-    /// Registry to use without TLS; may be given several times
+    /// Registry to use without TLS; repeatable
     #[arg(long, value_name = "HOST")]
     pub(crate) insecure_registry: Vec<String>,
-    /// Mirror to try before a registry; may be given several times
+    /// Mirror to try before the registry HOST; repeatable
     #[arg(long, value_name = "HOST=MIRROR")]
     pub(crate) registry_mirror: Vec<String>,
 }

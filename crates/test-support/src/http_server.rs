@@ -64,7 +64,7 @@ impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
-            .find(|(known, _)| known == name)
+            .find(|(header, _)| header == name)
             .map(|(_, value)| value.as_str())
     }
 
@@ -175,11 +175,11 @@ impl Reply {
                 stream.read_u8().await?;
             }
             Self::Forward(to) => {
-                let mut there = TcpStream::connect(to).await?;
+                let mut server = TcpStream::connect(to).await?;
                 let raw = String::from_utf8_lossy(&request.raw);
                 let raw = raw.replacen("\r\n", "\r\nConnection: close\r\n", 1);
-                there.write_all(raw.as_bytes()).await?;
-                tokio::io::copy(&mut there, stream).await?;
+                server.write_all(raw.as_bytes()).await?;
+                tokio::io::copy(&mut server, stream).await?;
             }
         }
         stream.shutdown().await
@@ -197,16 +197,17 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let (seen, answer) = (Arc::clone(&requests), Arc::new(answer));
+        let (recorded, answer) = (Arc::clone(&requests), Arc::new(answer));
         let task = tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                let (recorded, answer) = (Arc::clone(&recorded), Arc::clone(&answer));
                 tokio::spawn(async move {
                     if let Some(request) = Request::read(&mut stream).await {
-                        seen.lock()
+                        recorded
+                            .lock()
                             .expect("no test panics in here")
                             .push(request.clone());
-                        // A client that hangs up early is part of some tests.
+                        // Some tests close the connection before the response is complete.
                         let _ = answer(&request).send(&mut stream, &request).await;
                     }
                 });
@@ -246,7 +247,7 @@ impl Server {
         let requests = self.requests();
         requests
             .iter()
-            .filter(|one| one.method == method && one.path.contains(path))
+            .filter(|request| request.method == method && request.path.contains(path))
             .count()
     }
 }

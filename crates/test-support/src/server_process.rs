@@ -60,14 +60,14 @@ impl ServerProcess {
         self.find(text, has_text).await
     }
 
-    /// Waits for a log line for which `look` returns a value.
+    /// Waits for a log line for which `extract` returns a value.
     ///
     /// # Panics
     ///
     /// Panics with the log if there is no such line within [`LIMIT`] or until the process ends.
-    pub async fn find<T>(&self, what: &str, look: impl Fn(&str) -> Option<T>) -> T {
+    pub async fn find<T>(&self, what: &str, extract: impl Fn(&str) -> Option<T>) -> T {
         let mut log = self.log.clone();
-        let search = |lines: &Vec<String>| lines.iter().find_map(|line| look(line));
+        let search = |lines: &Vec<String>| lines.iter().find_map(|line| extract(line));
         let found = log.wait_for(|lines| search(lines).is_some());
         match timeout(LIMIT, found).await {
             Ok(Ok(lines)) => search(&lines).unwrap(),

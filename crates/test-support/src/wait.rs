@@ -12,7 +12,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The result of one look at a condition: `true` or `Some` if it is met.
+/// The result of one check of a condition: `true` or `Some` if it is met.
 pub trait Condition {
     /// The value that the wait returns.
     type Value;
@@ -47,9 +47,9 @@ impl<T> Condition for Option<T> {
 #[track_caller]
 pub fn eventually<C: Condition>(
     what: &str,
-    mut look: impl FnMut() -> C,
+    mut check: impl FnMut() -> C,
 ) -> impl Future<Output = C::Value> {
-    eventually_async(what, move || std::future::ready(look()))
+    eventually_async(what, move || std::future::ready(check()))
 }
 
 /// Polls an asynchronous condition every 10 ms until it is met, and returns its value.
@@ -60,18 +60,18 @@ pub fn eventually<C: Condition>(
 #[track_caller]
 pub fn eventually_async<C: Condition>(
     what: &str,
-    mut look: impl AsyncFnMut() -> C,
+    mut check: impl AsyncFnMut() -> C,
 ) -> impl Future<Output = C::Value> {
     let caller = Location::caller();
     async move {
         let started = Instant::now();
         loop {
-            if let Some(value) = look().await.met() {
+            if let Some(value) = check().await.met() {
                 return value;
             }
             assert!(
                 started.elapsed() < LIMIT,
-                "{what}: not within {LIMIT:?}, waited for at {caller}"
+                "{what}: not met within {LIMIT:?}, waited for at {caller}"
             );
             tokio::time::sleep(PAUSE).await;
         }

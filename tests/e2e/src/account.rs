@@ -34,18 +34,18 @@ impl Account {
         let account: ServiceAccount = serde_json::from_value(account).expect("an account");
         let accounts = stage.api::<ServiceAccount>();
         let made = accounts.create(&create, &account).await;
-        made.expect("the cluster takes the account");
+        made.expect("the API server accepts the account");
 
         let role: Role = serde_saphyr::from_str(ROLE).expect("a role");
         let made = stage.api().create(&create, &role).await;
-        made.expect("the cluster takes the role");
+        made.expect("the API server accepts the role");
         let made = stage.api().create(&create, &binding(stage, ACCOUNT)).await;
-        made.expect("the cluster takes the binding");
+        made.expect("the API server accepts the binding");
 
         let request = json!({"metadata": {}, "spec": {"audiences": []}});
         let request: TokenRequest = serde_json::from_value(request).expect("a request");
         let issued = accounts.create_token_request(ACCOUNT, &create, &request);
-        let issued = issued.await.expect("the cluster gives a token");
+        let issued = issued.await.expect("the API server issues a token");
         let token = issued.status.expect("a token").token;
 
         let scratch = tempfile::tempdir().expect("a directory");
@@ -64,7 +64,7 @@ impl Account {
     }
 
     /// Allows the account to read this ConfigMap of the runner's own namespace, and no other.
-    pub async fn may_read(&self, stage: &Stage, name: &str) {
+    pub async fn allow_to_read(&self, stage: &Stage, name: &str) {
         let mut role: Role = serde_saphyr::from_str(OWN_ROLE).expect("a role");
         role.metadata.name = Some(name.to_owned());
         for rule in role.rules.iter_mut().flatten() {
@@ -107,14 +107,14 @@ where
     match namespaces.create(&create, &own).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 409 => {}
-        Err(error) => panic!("the cluster takes no namespace: {error}"),
+        Err(error) => panic!("cannot create the namespace: {error}"),
     }
-    let stage_itself = namespaces.get(stage.namespace()).await;
-    let owner = stage_itself.expect("it is there").owner_ref(&());
+    let namespace = namespaces.get(stage.namespace()).await;
+    let owner = namespace.expect("the namespace exists").owner_ref(&());
     object.meta_mut().owner_references = owner.map(|owner| vec![owner]);
     let api: Api<K> = Api::namespaced(stage.client(), OWN_NAMESPACE);
     let made = api.create(&create, &object).await;
-    made.expect("the cluster takes the object");
+    made.expect("the API server accepts the object");
 }
 
 fn binding(stage: &Stage, role: &str) -> RoleBinding {
@@ -132,7 +132,7 @@ fn write_kubeconfig(stage: &Stage, file: &Path, token: &str) {
     let mut config = Kubeconfig::read_from(stage.bed().kubeconfig()).expect("a kubeconfig");
     for user in &mut config.auth_infos {
         let with_token = serde_json::from_value(json!({"token": token}));
-        user.auth_info = Some(with_token.expect("a way to log in"));
+        user.auth_info = Some(with_token.expect("credentials"));
     }
     let text = serde_json::to_string(&config).expect("a kubeconfig can be written");
     std::fs::write(file, text).expect("the file can be written");

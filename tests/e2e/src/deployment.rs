@@ -5,11 +5,11 @@
 //! nodes reach on loopback, by an address that pods can reach.
 
 mod callers;
+mod dev_overlay;
 mod kubectl;
 mod permissions;
 mod porch;
 mod registry;
-mod verbatim;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -20,10 +20,10 @@ use testbed::{Testbed, addresses::NODE};
 use tokio::net::{TcpListener, TcpStream};
 
 pub use callers::Callers;
+pub use dev_overlay::{DevOverlay, Forwarded};
 pub use permissions::{Permission, granted, permissions};
 pub use porch::{Installation, Manifest};
 pub use registry::NamedRegistry;
-pub use verbatim::{Forwarded, Verbatim};
 
 use crate::{
     Stage, {LIMIT, eventually},
@@ -65,7 +65,7 @@ impl Deployment {
         let fresh = serde_json::from_value(fresh).expect("a namespace");
         let create = kube::api::PostParams::default();
         let made = namespaces.create(&create, &fresh).await;
-        made.expect("the cluster takes a namespace");
+        made.expect("the API server accepts a namespace");
         Self {
             stage: stage.clone(),
             namespace,
@@ -93,11 +93,11 @@ impl Deployment {
                 args.extend(flags.iter().cloned().map(Value::String));
             }
         }
-        self.hand_in("apply", &objects).await;
+        self.submit("apply", &objects).await;
     }
 
     /// Passes objects to `kubectl apply` or `kubectl create`.
-    pub async fn hand_in(&self, verb: &str, objects: &[Value]) {
+    pub async fn submit(&self, verb: &str, objects: &[Value]) {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         self.kubectl(&[verb, "-f", "-"], Some(&list.to_string()))
             .await;
@@ -132,7 +132,8 @@ impl Deployment {
     pub async fn rolled_out(&self) {
         let limit = format!("--timeout={}s", LIMIT.as_secs());
         let name = format!("deployment/{NAME}");
-        self.own(&["rollout", "status", &name, &limit]).await;
+        self.kubectl_in_namespace(&["rollout", "status", &name, &limit])
+            .await;
         let address = self.address().await;
         eventually("a service with an endpoint", async || {
             TcpStream::connect(&address).await.is_ok()
@@ -141,7 +142,7 @@ impl Deployment {
     }
 
     /// Waits until at most `count` of the runner's pods exist, including terminating ones.
-    pub async fn gone_but(&self, count: usize) {
+    pub async fn wait_for_at_most_pods(&self, count: usize) {
         let pods: Api<Pod> = Api::namespaced(self.stage.client(), &self.namespace);
         eventually("the old pods are gone", async || {
             let list = pods.list(&ListParams::default()).await;
@@ -151,7 +152,7 @@ impl Deployment {
     }
 
     /// Runs kubectl in the runner's namespace, requires success and returns its output.
-    pub async fn own(&self, arguments: &[&str]) -> String {
+    pub async fn kubectl_in_namespace(&self, arguments: &[&str]) -> String {
         let mut all = vec!["--namespace", &self.namespace];
         all.extend(arguments);
         self.kubectl(&all, None).await
@@ -160,7 +161,7 @@ impl Deployment {
     /// Returns host and port of the runner's service, which this machine can reach like a pod.
     pub async fn address(&self) -> String {
         let services: Api<Service> = Api::namespaced(self.stage.client(), &self.namespace);
-        let service = services.get(NAME).await.expect("the service is there");
+        let service = services.get(NAME).await.expect("the service exists");
         let spec = service.spec.expect("a service has a spec");
         let address = spec.cluster_ip.expect("a ClusterIP");
         let port = spec.ports.expect("ports").first().expect("a port").port;

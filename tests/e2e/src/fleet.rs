@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{Stage, eventually};
 
-/// Flags that allow pods to announce themselves: the node's address and any free port.
-pub const HOME: [&str; 2] = ["--announce-address=198.18.255.254", "--announce-port=0"];
+/// Flags with which wrappers can send announcements: the node's address and any free port.
+pub const ANNOUNCE_FLAGS: [&str; 2] = ["--announce-address=198.18.255.254", "--announce-port=0"];
 
 /// Returns the function pods of the stage.
 pub async fn function_pods(stage: &Stage) -> Vec<Pod> {
@@ -45,7 +45,7 @@ pub async fn function_services(stage: &Stage) -> Vec<Service> {
 }
 
 /// Waits until the stage has no function pods and no services of function pods.
-pub async fn no_pods_and_no_services(stage: &Stage) {
+pub async fn wait_for_no_pods_and_services(stage: &Stage) {
     eventually("neither pod nor service", async || {
         function_pods(stage).await.is_empty() && function_services(stage).await.is_empty()
     })
@@ -97,11 +97,11 @@ pub async fn busy_pod(stage: &Stage, program: &str) -> (Pod, String) {
         found.is_some()
     })
     .await;
-    found.expect("it was found")
+    found.expect("a busy pod")
 }
 
 /// Deletes a pod without a grace period.
-pub async fn remove_at_once(stage: &Stage, pod: &Pod) {
+pub async fn delete_without_grace_period(stage: &Stage, pod: &Pod) {
     let at_once = DeleteParams::default().grace_period(0);
     let deleted = stage.api::<Pod>().delete(&pod.name_any(), &at_once).await;
     deleted.expect("the pod can be deleted");
@@ -134,10 +134,10 @@ pub async fn store_template(stage: &Stage, spec: Value, container: Value) -> Str
         json!({"metadata": {"name": "base-pod-template"}, "template": {"spec": template}});
     let template: PodTemplate = serde_json::from_value(template).expect("a template");
     let stored = stage.api().create(&PostParams::default(), &template).await;
-    let stored = stored.expect("the cluster takes the template");
+    let stored = stored.expect("the API server accepts the template");
     stored
         .resource_version()
-        .expect("what is stored has a version")
+        .expect("a stored object has a version")
 }
 
 fn extend(object: &mut Value, more: Value) {

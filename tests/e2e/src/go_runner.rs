@@ -64,7 +64,7 @@ impl GoPod {
 
     /// Adds the annotation of older Go runners that allows to remove the pod after this time.
     #[must_use]
-    pub fn kept_for(mut self, time: Duration) -> Self {
+    pub fn reclaimable_after(mut self, time: Duration) -> Self {
         self.reclaim_after = Some(time);
         self
     }
@@ -109,7 +109,7 @@ pub async fn store_service_template(stage: &Stage) {
     }))
     .expect("a service template");
     let stored = stage.api().create(&PostParams::default(), &template).await;
-    stored.expect("the cluster takes the template");
+    stored.expect("the API server accepts the template");
 }
 
 /// Returns the version that the Go runner compares pods with, which is that of the PodTemplate.
@@ -158,7 +158,7 @@ pub async fn replace_slot_as_go_runner(stage: &Stage, occasion: GoOccasion) -> F
     delete_slot_as_go_runner(stage).await;
     let version = pod_template_version(stage).await;
     let pod = GoPod::of_template(&version).create(stage, occasion).await;
-    let status = pod.marked_ready().await.status;
+    let status = pod.reported_ready().await.status;
     let address = status.and_then(|status| status.pod_ip);
     let address = address.expect("a ready pod has an address");
     let slot = count_slot(stage);

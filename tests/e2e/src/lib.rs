@@ -9,28 +9,29 @@
 //! skipped.
 
 mod account;
-mod define;
+mod definitions;
 pub mod deployment;
 mod evaluate;
 mod fleet;
 pub mod go_runner;
 mod load;
+mod pod_rejection;
 mod pods;
-mod refusal;
 mod report;
 mod runner;
 mod stage;
 
 pub use account::{Account, config_map_of_runner, config_maps_of_runner};
-pub use define::{configure_pods, define};
+pub use definitions::{configure_pods, install_definitions};
 pub use evaluate::{connect, evaluate, evaluate_within, resource_list};
 pub use fleet::{
-    HOME, busy_pod, function_container, function_pod_uids, function_pods, function_services,
-    is_ready, no_pods_and_no_services, remove_at_once, service_of, store_template,
+    ANNOUNCE_FLAGS, busy_pod, delete_without_grace_period, function_container, function_pod_uids,
+    function_pods, function_services, is_ready, service_of, store_template,
+    wait_for_no_pods_and_services,
 };
 pub use load::Load;
+pub use pod_rejection::PodRejection;
 pub use pods::{FunctionPod, Injection};
-pub use refusal::Refusal;
 pub use runner::{Runner, program};
 pub use runner_test_support::{LIMIT, eventually_async as eventually};
 pub use stage::{Stage, on_cluster, on_disturbed_cluster, running_testbed};

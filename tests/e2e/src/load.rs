@@ -29,7 +29,7 @@ pub struct Load {
 
 #[derive(Default)]
 struct Record {
-    over: AtomicBool,
+    stopped: AtomicBool,
     answers: AtomicUsize,
     refused: AtomicUsize,
     failures: Mutex<Vec<Status>>,
@@ -47,7 +47,7 @@ impl Load {
     /// Starts callers before the runner listens, and waits until connections were refused.
     ///
     /// A caller that cannot connect retries until its first response; every other failure counts.
-    pub async fn start_early(callers: usize, address: &str, image: &str) -> Self {
+    pub async fn start_before_listening(callers: usize, address: &str, image: &str) -> Self {
         let load = Self::spawn(callers, address, image, &resource_list(&[], 3), true);
         eventually("refused callers", async || {
             assert!(load.failures().is_empty(), "{:?}", load.failures());
@@ -63,14 +63,20 @@ impl Load {
         Self::spawn(callers, address, image, list, false)
     }
 
-    fn spawn(callers: usize, address: &str, image: &str, list: &str, early: bool) -> Self {
+    fn spawn(
+        callers: usize,
+        address: &str,
+        image: &str,
+        list: &str,
+        before_listening: bool,
+    ) -> Self {
         let record = Arc::<Record>::default();
         let mut tasks = JoinSet::new();
         for _ in 0..callers {
             let (record, address) = (record.clone(), address.to_owned());
             let (image, list) = (image.to_owned(), list.to_owned());
             tasks.spawn(async move {
-                if !early || await_listener(&record, &address, &image, &list).await {
+                if !before_listening || await_listener(&record, &address, &image, &list).await {
                     call(&record, &address, &image, &list).await;
                 }
             });
@@ -94,9 +100,9 @@ impl Load {
     }
 
     /// Waits for this many more successful calls; a failure panics.
-    pub async fn goes_on(&self, answers: usize) {
+    pub async fn wait_for_answers(&self, answers: usize) {
         let wanted = self.answers() + answers;
-        eventually("more answers", async || {
+        eventually("the expected number of answers", async || {
             assert!(self.failures().is_empty(), "{:?}", self.failures());
             self.answers() >= wanted
         })
@@ -104,7 +110,7 @@ impl Load {
     }
 
     /// Waits until every caller has failed, and returns the failures.
-    pub async fn breaks(mut self) -> Vec<Status> {
+    pub async fn wait_for_failures(mut self) -> Vec<Status> {
         while let Some(ended) = self.callers.join_next().await {
             ended.expect("a caller does not panic");
         }
@@ -116,8 +122,8 @@ impl Load {
     /// # Panics
     ///
     /// If a call failed.
-    pub async fn ends_well(mut self) -> usize {
-        self.record.over.store(true, Ordering::SeqCst);
+    pub async fn stop_without_failures(mut self) -> usize {
+        self.record.stopped.store(true, Ordering::SeqCst);
         while let Some(ended) = self.callers.join_next().await {
             ended.expect("a caller does not panic");
         }
@@ -134,7 +140,7 @@ impl Record {
     }
 
     /// Counts the outcome of a call, and returns whether it is the function's output.
-    fn take(&self, outcome: Result<EvaluateFunctionResponse, Status>, list: &str) -> bool {
+    fn add(&self, outcome: Result<EvaluateFunctionResponse, Status>, list: &str) -> bool {
         let failure = match outcome {
             Ok(answer) if answer.resource_list.trim_ascii() == list.trim_ascii().as_bytes() => {
                 self.answers.fetch_add(1, Ordering::SeqCst);
@@ -161,13 +167,13 @@ fn failed_to_connect(status: &Status) -> bool {
 /// The call is counted like every other.
 async fn await_listener(record: &Record, address: &str, image: &str, list: &str) -> bool {
     let mut client = connect(address).expect("an address");
-    while !record.over.load(Ordering::SeqCst) {
+    while !record.stopped.load(Ordering::SeqCst) {
         match evaluate(&mut client, image, list).await {
             Err(status) if failed_to_connect(&status) => {
                 record.refused.fetch_add(1, Ordering::SeqCst);
                 tokio::time::sleep(RECONNECT_PAUSE).await;
             }
-            outcome => return record.take(outcome, list),
+            outcome => return record.add(outcome, list),
         }
     }
     false
@@ -175,8 +181,8 @@ async fn await_listener(record: &Record, address: &str, image: &str, list: &str)
 
 async fn call(record: &Record, address: &str, image: &str, list: &str) {
     let mut client = connect(address).expect("an address");
-    while !record.over.load(Ordering::SeqCst) {
-        if !record.take(evaluate(&mut client, image, list).await, list) {
+    while !record.stopped.load(Ordering::SeqCst) {
+        if !record.add(evaluate(&mut client, image, list).await, list) {
             return;
         }
     }

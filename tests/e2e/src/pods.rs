@@ -88,7 +88,7 @@ impl FunctionPod {
         let pods = stage.api::<Pod>();
         let pod = serde_json::from_value(pod).expect("a pod");
         let made = pods.create(&PostParams::default(), &pod).await;
-        let name = made.expect("the cluster takes the pod").name_any();
+        let name = made.expect("the API server accepts the pod").name_any();
         let services = stage.api::<Service>();
         let service = serde_json::from_value(json!({
             "metadata": {"name": slot},
@@ -103,7 +103,7 @@ impl FunctionPod {
             Some(known) => known,
             None => {
                 let made = services.create(&PostParams::default(), &service).await;
-                made.expect("the cluster takes the service")
+                made.expect("the API server accepts the service")
             }
         };
         let cluster_ip = service
@@ -127,9 +127,9 @@ impl FunctionPod {
     ///
     /// kube-proxy receives the endpoint later and refuses connections until then.
     pub async fn ready(&self) -> Pod {
-        let pod = self.marked_ready().await;
+        let pod = self.reported_ready().await;
         eventually("a service with an endpoint", async || {
-            // A packet that still went to a pod that is gone is answered by nobody.
+            // Nothing answers a packet that was sent to the address of a deleted pod.
             let connect = timeout(CONNECT_TIMEOUT, TcpStream::connect(&self.address));
             matches!(connect.await, Ok(Ok(_)))
         })
@@ -138,7 +138,7 @@ impl FunctionPod {
     }
 
     /// Waits until the kubelet reports the pod as ready, whatever the state of its service.
-    pub async fn marked_ready(&self) -> Pod {
+    pub async fn reported_ready(&self) -> Pod {
         let ready = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
             pod.is_some_and(|pod| condition(pod, "Ready").as_deref() == Some("True"))
         });
@@ -160,7 +160,7 @@ impl FunctionPod {
     }
 
     /// Waits until the function's container is waiting for this reason, such as `ErrImagePull`.
-    pub async fn waiting_because(&self, reason: &str) -> Pod {
+    pub async fn waiting_with_reason(&self, reason: &str) -> Pod {
         let waits = await_condition(self.pods.clone(), &self.name, |pod: Option<&Pod>| {
             pod.and_then(waiting_reason)
                 .is_some_and(|waits| waits == reason)
@@ -175,8 +175,8 @@ impl FunctionPod {
     }
 
     /// Returns the current pod from the API server.
-    pub async fn now(&self) -> Pod {
-        self.pods.get(&self.name).await.expect("the pod is there")
+    pub async fn current(&self) -> Pod {
+        self.pods.get(&self.name).await.expect("the pod exists")
     }
 
     /// Waits until the pod runs, and returns the id of the function's container.
@@ -199,11 +199,11 @@ impl FunctionPod {
     ) -> Pod {
         match timeout(LIMIT, wait).await {
             Ok(Ok(Some(pod))) => pod,
-            Ok(outcome) => panic!("pod {} was to be {what}: {outcome:?}", self.name),
+            Ok(outcome) => panic!("pod {} did not become {what}: {outcome:?}", self.name),
             Err(_) => {
-                let pod = self.now().await;
+                let pod = self.current().await;
                 panic!(
-                    "pod {} was to be {what}, is {:?}",
+                    "pod {} did not become {what}: {:?}",
                     pod.name_any(),
                     pod.status
                 )

@@ -35,8 +35,8 @@ impl Runner {
     }
 
     /// Starts a runner to which pods can announce themselves.
-    pub async fn start_at_home(stage: &Stage, flags: &[&str]) -> Self {
-        Self::start(stage, &[&crate::HOME, flags].concat()).await
+    pub async fn start_with_announcements(stage: &Stage, flags: &[&str]) -> Self {
+        Self::start(stage, &[&crate::ANNOUNCE_FLAGS, flags].concat()).await
     }
 
     /// Starts a runner with additional flags and environment variables.
@@ -79,7 +79,7 @@ impl Runner {
         let channel = channel.expect("an address").connect_lazy();
         let mut client = RunnerStatusClient::new(channel);
         let answer = client.get_status(GetStatusRequest {}).await;
-        answer.expect("the runner tells").into_inner()
+        answer.expect("the runner returns its status").into_inner()
     }
 
     /// Returns the status of the only pod.
@@ -108,12 +108,12 @@ impl Runner {
 
     /// Stops the runner with SIGTERM and returns its exit status.
     pub async fn stop(self) -> ExitStatus {
-        self.ask_to_end();
+        self.terminate();
         self.ended().await
     }
 
     /// Sends SIGTERM, as Kubernetes does.
-    pub fn ask_to_end(&self) {
+    pub fn terminate(&self) {
         self.process.signal(Signal::TERM);
     }
 
@@ -137,7 +137,7 @@ impl Drop for Runner {
 /// program.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
-    let own = std::env::current_exe().expect("a program knows where it is");
+    let own = std::env::current_exe().expect("the path of this program");
     let target = own
         .parent()
         .and_then(Path::parent)

@@ -17,7 +17,7 @@ use kube::{
     core::NamespaceResourceScope,
 };
 use serde_json::json;
-use testbed::{Testbed, Turn};
+use testbed::{ClusterLock, Testbed};
 
 use crate::{eventually, report};
 
@@ -27,17 +27,17 @@ pub struct Stage {
     bed: Arc<Testbed>,
     client: Client,
     namespace: String,
-    _turn: Arc<Turn>,
+    _lock: Arc<ClusterLock>,
 }
 
 /// Runs a test in parallel with others.
 pub fn on_cluster(test: impl AsyncFnOnce(Stage)) {
-    play(test, Testbed::shared_turn);
+    run_test(test, Testbed::lock_shared);
 }
 
 /// Runs a test alone, because it disturbs components that other tests use.
 pub fn on_disturbed_cluster(test: impl AsyncFnOnce(Stage)) {
-    play(test, Testbed::sole_turn);
+    run_test(test, Testbed::lock_exclusive);
 }
 
 /// Returns the running test bed.
@@ -54,22 +54,25 @@ fn testbed_or_panic<T>(result: anyhow::Result<T>) -> T {
     result.unwrap_or_else(|error| panic!("{}", runner_devtools::report(&error, remedy)))
 }
 
-fn play(test: impl AsyncFnOnce(Stage), turn: impl FnOnce(&Testbed) -> anyhow::Result<Turn>) {
+fn run_test(
+    test: impl AsyncFnOnce(Stage),
+    take_lock: impl FnOnce(&Testbed) -> anyhow::Result<ClusterLock>,
+) {
     let bed = running_testbed();
-    let turn = turn(&bed).expect("the lock of the tests can be taken");
+    let lock = take_lock(&bed).expect("the lock of the tests can be taken");
     testbed_or_panic(bed.require_complete());
     // Fails if an earlier test of this process has installed it.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
     runtime.block_on(async {
-        let stage = Stage::set(bed, turn).await;
-        // A panic is caught here so that the stage can be cleared; no value of the test is used
-        // after.
+        let stage = Stage::create(bed, lock).await;
+        // A panic is caught here so that the stage is deleted; no value of the test is used
+        // afterwards.
         let outcome = AssertUnwindSafe(test(stage.clone())).catch_unwind().await;
         if outcome.is_err() {
             report::print(&stage).await;
         }
-        stage.clear().await;
+        stage.delete().await;
         if let Err(failure) = outcome {
             panic::resume_unwind(failure);
         }
@@ -79,7 +82,7 @@ fn play(test: impl AsyncFnOnce(Stage), turn: impl FnOnce(&Testbed) -> anyhow::Re
 // === impl Stage ===
 
 impl Stage {
-    async fn set(bed: Testbed, turn: Turn) -> Self {
+    async fn create(bed: Testbed, lock: ClusterLock) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let namespace = format!("e2e-{}-{number}", std::process::id());
@@ -89,12 +92,12 @@ impl Stage {
         Api::all(client.clone())
             .create(&PostParams::default(), &fresh)
             .await
-            .expect("the cluster takes a namespace");
+            .expect("the API server accepts a namespace");
         let stage = Self {
             bed: Arc::new(bed),
             client,
             namespace,
-            _turn: Arc::new(turn),
+            _lock: Arc::new(lock),
         };
         // No pod is admitted until the controller has created the default service account.
         let accounts = stage.api::<ServiceAccount>();
@@ -161,10 +164,10 @@ impl Stage {
         });
         let secret: Secret = serde_json::from_value(secret).expect("a secret");
         let made = self.api().create(&PostParams::default(), &secret).await;
-        made.expect("the cluster takes the secret");
+        made.expect("the API server accepts the secret");
     }
 
-    async fn clear(&self) {
+    async fn delete(&self) {
         let namespaces: Api<Namespace> = Api::all(self.client());
         let at_once = DeleteParams::default().grace_period(0);
         if let Err(error) = namespaces.delete(&self.namespace, &at_once).await {

@@ -3,8 +3,9 @@
 use std::net::Ipv4Addr;
 
 use e2e::{
-    HOME, Runner, Stage, connect, define, evaluate, eventually, function_container, function_pods,
-    function_services, is_ready, on_cluster, resource_list, service_of, store_template,
+    ANNOUNCE_FLAGS, Runner, Stage, connect, evaluate, eventually, function_container,
+    function_pods, function_services, install_definitions, is_ready, on_cluster, resource_list,
+    service_of, store_template,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{ResourceExt, api::PostParams};
@@ -53,8 +54,8 @@ fn announcement(pod: &Pod) -> AnnounceRequest {
 
 /// Sends an announcement and returns the code of the response.
 async fn announce(port: u16, announcement: AnnounceRequest) -> Code {
-    let home = Endpoint::from_shared(format!("http://{}:{port}", Ipv4Addr::LOCALHOST));
-    let channel = home.expect("an address").connect_lazy();
+    let endpoint = Endpoint::from_shared(format!("http://{}:{port}", Ipv4Addr::LOCALHOST));
+    let channel = endpoint.expect("an address").connect_lazy();
     let answer = AnnouncementsClient::new(channel)
         .announce(announcement)
         .await;
@@ -63,21 +64,21 @@ async fn announce(port: u16, announcement: AnnounceRequest) -> Code {
 
 /// Waits until the runner's status, which may be a moment old, shows this number of refusals.
 async fn refused(runner: &Runner, times: u64) {
-    let told = async || {
+    let refusals = async || {
         let pods = runner.status().await.pod.expect("the pod runtime is on");
         pods.announcements_refused
     };
-    eventually("the refusals", async || told().await >= times).await;
-    assert_eq!(told().await, times);
+    eventually("the refusals", async || refusals().await >= times).await;
+    assert_eq!(refusals().await, times);
 }
 
 #[test]
 fn uses_a_pod_that_announces_itself() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         count(&stage, &runner).await;
         // The watch may have been faster; the announcement is sent all the same.
-        eventually("the call home", async || {
+        eventually("the announcement", async || {
             steps(&runner.only_pod().await).contains(&"listening")
         })
         .await;
@@ -93,7 +94,7 @@ fn uses_a_pod_that_announces_itself() {
 #[test]
 fn finds_a_pod_by_the_watch_if_its_announcement_is_lost() {
     on_cluster(async |stage| {
-        let runner = Runner::start(&stage, &[NOBODY, HOME[1]]).await;
+        let runner = Runner::start(&stage, &[NOBODY, ANNOUNCE_FLAGS[1]]).await;
         count(&stage, &runner).await;
         let pod = runner.only_pod().await;
         let steps = steps(&pod);
@@ -109,7 +110,7 @@ fn false_and_repeated_announcements_are_refused_and_counted() {
     on_cluster(async |stage| {
         let port = free_address().port();
         let home = format!("--announce-port={port}");
-        let runner = Runner::start(&stage, &[HOME[0], &home]).await;
+        let runner = Runner::start(&stage, &[ANNOUNCE_FLAGS[0], &home]).await;
         count(&stage, &runner).await;
         let true_one = announcement(&function_pods(&stage).await[0]);
 
@@ -186,10 +187,10 @@ fn injects_the_wrapper_by_init_container_container_or_image_volume() {
     on_cluster(async |stage| {
         let injected = async |how: &str| {
             let flag = format!("--wrapper-injection={how}");
-            let runner = Runner::start_at_home(&stage, &[&flag]).await;
+            let runner = Runner::start_with_announcements(&stage, &[&flag]).await;
             count(&stage, &runner).await;
             let pod = function_pods(&stage).await.remove(0);
-            e2e::remove_at_once(&stage, &pod).await;
+            e2e::delete_without_grace_period(&stage, &pod).await;
             let spec = pod.spec.expect("a spec");
             let volumes = spec.volumes.unwrap_or_default();
             let mounted = volumes.iter().any(|volume| volume.image.is_some());
@@ -216,7 +217,11 @@ fn falls_back_to_a_container_if_the_image_volume_cannot_be_used() {
         let wrapper = stage.bed().pinned_image("bad/linked-wrapper");
         let wrapper = wrapper.unwrap_or_else(|error| panic!("{error:#}"));
         let environment = [("WRAPPER_SERVER_IMAGE", wrapper.as_str())];
-        let flags = [HOME[0], HOME[1], "--wrapper-injection=auto"];
+        let flags = [
+            ANNOUNCE_FLAGS[0],
+            ANNOUNCE_FLAGS[1],
+            "--wrapper-injection=auto",
+        ];
         let runner = Runner::start_in(&stage, &flags, &environment).await;
         // The first pod mounts the image, and its node cannot start the wrapper from there.
         count(&stage, &runner).await;
@@ -237,7 +242,7 @@ fn falls_back_to_a_container_if_the_image_volume_cannot_be_used() {
 #[test]
 fn without_services_pods_are_called_directly() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &["--pod-connect=pod"]).await;
+        let runner = Runner::start_with_announcements(&stage, &["--pod-connect=pod"]).await;
         count(&stage, &runner).await;
         assert!(function_services(&stage).await.is_empty());
         let pod = runner.only_pod().await;
@@ -254,7 +259,7 @@ fn without_services_pods_are_called_directly() {
 #[test]
 fn calls_through_the_service_once_the_pod_is_ready() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         eventually("the way through the service", async || {
             count(&stage, &runner).await;
             runner.only_pod().await.way() == Way::Service
@@ -269,8 +274,8 @@ fn calls_through_the_service_once_the_pod_is_ready() {
 #[test]
 fn uses_only_the_service_if_pod_connect_is_service() {
     on_cluster(async |stage| {
-        define(&stage).await;
-        let runner = Runner::start_at_home(&stage, &["--pod-connect=service"]).await;
+        install_definitions(&stage).await;
+        let runner = Runner::start_with_announcements(&stage, &["--pod-connect=service"]).await;
         count(&stage, &runner).await;
         let service = function_services(&stage).await.remove(0);
         let pod = runner.only_pod().await;
@@ -284,7 +289,7 @@ fn uses_only_the_service_if_pod_connect_is_service() {
 ///
 /// A runner that bypasses the service would get a response.
 async fn store_empty_services(stage: &Stage) {
-    define(stage).await;
+    install_definitions(stage).await;
     let probe = json!({"readinessProbe": {"exec": {"command": ["/no/such/program"]}}});
     store_template(stage, json!({}), probe).await;
     let template = json!({
@@ -303,7 +308,7 @@ fn a_service_without_an_endpoint_is_not_bypassed() {
     on_cluster(async |stage| {
         store_empty_services(&stage).await;
         let flags = ["--pod-connect=service", "--pod-ready-timeout=14s"];
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         let (address, image) = (runner.address(), stage.image(COUNT));
         let call = tokio::spawn(async move {
             let mut client = connect(&address).expect("an address");
@@ -324,7 +329,7 @@ fn a_service_without_an_endpoint_is_not_bypassed() {
 fn a_call_does_not_wait_for_the_service() {
     on_cluster(async |stage| {
         store_empty_services(&stage).await;
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         count(&stage, &runner).await;
         let pod = function_pods(&stage).await.remove(0);
         let services = function_services(&stage).await;

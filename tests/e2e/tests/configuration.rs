@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use e2e::{LIMIT, Stage, define, eventually, on_cluster, on_disturbed_cluster};
+use e2e::{LIMIT, Stage, eventually, install_definitions, on_cluster, on_disturbed_cluster};
 use k8s_openapi::api::{
     authentication::v1::TokenRequest,
     core::v1::ServiceAccount,
@@ -186,7 +186,7 @@ async fn told(stage: &Stage, name: &str, says: Option<&str>) {
 #[test]
 fn follows_objects_with_the_permissions_of_an_installation() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let client = restricted(&stage, Some(granted())).await;
         let following = Following::start(client, stage.namespace()).await;
         following.reach(|state| *state == WatchState::Synced).await;
@@ -229,7 +229,7 @@ fn follows_objects_with_the_permissions_of_an_installation() {
 #[test]
 fn an_object_with_the_finalizer_of_earlier_runners_can_be_deleted() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let client = restricted(&stage, Some(granted())).await;
         let following = Following::start(client, stage.namespace()).await;
         put(&stage, "held", "one").await;
@@ -253,7 +253,7 @@ fn an_object_with_the_finalizer_of_earlier_runners_can_be_deleted() {
 #[test]
 fn reports_missing_permissions_and_follows_once_they_are_granted() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let client = restricted(&stage, None).await;
         let following = Following::start(client, stage.namespace()).await;
         following
@@ -281,7 +281,7 @@ fn reports_missing_permissions_and_follows_once_they_are_granted() {
 #[test]
 fn finds_the_function_at_every_moment_during_edits() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let following = Following::start(stage.client(), stage.namespace()).await;
         put(&stage, "o", "one").await;
         following.runs(Some("one")).await;
@@ -311,7 +311,7 @@ fn finds_the_function_at_every_moment_during_edits() {
 #[test]
 fn sees_changes_after_an_outage_of_the_api_server() {
     on_disturbed_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let following = Following::start(stage.client(), stage.namespace()).await;
         put(&stage, "o", "one").await;
         following.runs(Some("one")).await;
@@ -343,7 +343,7 @@ struct Case {
 #[test]
 fn the_real_api_server_validates_objects_like_the_schema_tests() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let cases: Vec<Case> = serde_saphyr::from_str(include_str!(
             "../../../crates/cluster/tests/schema/cases.yaml"
         ))

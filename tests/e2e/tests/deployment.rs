@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use e2e::{
     Stage, connect,
-    deployment::{Callers, Deployment, Verbatim, deploy, documents, granted, permissions},
+    deployment::{Callers, Deployment, DevOverlay, deploy, documents, granted, permissions},
     evaluate, eventually, on_cluster, on_disturbed_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -35,7 +35,7 @@ async fn count(stage: &Stage, deployment: &Deployment) {
 #[test]
 fn the_overlay_for_developers_works_as_it_is_on_an_empty_cluster() {
     on_disturbed_cluster(async |stage| {
-        let installed = Verbatim::install(&stage).await;
+        let installed = DevOverlay::install(&stage).await;
         let image = installed.function("count");
 
         let forwarded = installed.forward(9445).await;
@@ -45,7 +45,7 @@ fn the_overlay_for_developers_works_as_it_is_on_an_empty_cluster() {
         let answer = answer.expect("the function answers on this machine");
         assert_eq!(answer.resource_list, input.as_bytes());
 
-        let pods: Api<Pod> = Api::namespaced(stage.client(), Verbatim::NAMESPACE);
+        let pods: Api<Pod> = Api::namespaced(stage.client(), DevOverlay::NAMESPACE);
         let client = client_pod(&stage, &image);
         let made = pods.create(&PostParams::default(), &client).await;
         made.expect("the cluster takes the client");
@@ -58,7 +58,7 @@ fn the_overlay_for_developers_works_as_it_is_on_an_empty_cluster() {
         .await;
         assert_eq!(phase.as_deref(), Some("Succeeded"));
 
-        let functions: Api<Pod> = Api::namespaced(stage.client(), Verbatim::FUNCTION_NAMESPACE);
+        let functions: Api<Pod> = Api::namespaced(stage.client(), DevOverlay::FUNCTION_NAMESPACE);
         let made = functions.list(&ListParams::default()).await;
         let made = made.expect("pods can be listed").items;
         assert_eq!(made.len(), 1);
@@ -72,7 +72,7 @@ fn the_overlay_for_developers_works_as_it_is_on_an_empty_cluster() {
                     && line.contains("accepted")
                     && line.ends_with(" 1")
             }),
-            "the pod called home: {metrics}"
+            "the wrapper sent an announcement: {metrics}"
         );
         may_do_what_is_shipped_and_no_more(&stage, &installed).await;
     });
@@ -111,10 +111,13 @@ fn client_pod(stage: &Stage, image: &str) -> Pod {
 
 /// Checks that the runner uses the account of the Role, that the account has exactly the Role's
 /// permissions, and that the log shows no missing one.
-async fn may_do_what_is_shipped_and_no_more(stage: &Stage, installed: &Verbatim) {
+async fn may_do_what_is_shipped_and_no_more(stage: &Stage, installed: &DevOverlay) {
     let account = "-o=jsonpath={.items[*].spec.serviceAccountName}";
     let account = ["get", "pods", "-l", "app=function-runner", account];
-    assert_eq!(installed.own(&account).await, "porch-fn-runner");
+    assert_eq!(
+        installed.kubectl_in_namespace(&account).await,
+        "porch-fn-runner"
+    );
 
     let text = std::fs::read_to_string(deploy().join("runner/roles.yaml"));
     let shipped = documents(&text.expect("the Role is shipped"));
@@ -127,17 +130,19 @@ async fn may_do_what_is_shipped_and_no_more(stage: &Stage, installed: &Verbatim)
     };
     for (namespace, expected) in [
         (
-            Verbatim::FUNCTION_NAMESPACE,
-            in_namespace(Verbatim::FUNCTION_NAMESPACE),
+            DevOverlay::FUNCTION_NAMESPACE,
+            in_namespace(DevOverlay::FUNCTION_NAMESPACE),
         ),
-        (Verbatim::NAMESPACE, in_namespace(Verbatim::NAMESPACE)),
+        (DevOverlay::NAMESPACE, in_namespace(DevOverlay::NAMESPACE)),
         ("default", BTreeSet::new()),
     ] {
         let its = granted(stage, "porch-system:porch-fn-runner", namespace).await;
         let everybodys = granted(stage, "porch-system:default", namespace).await;
         assert_eq!(&its - &everybodys, expected, "in {namespace}");
     }
-    let log = installed.own(&["logs", "deployment/function-runner"]).await;
+    let log = installed
+        .kubectl_in_namespace(&["logs", "deployment/function-runner"])
+        .await;
     assert!(!log.contains("orbidden"), "the Role suffices: {log}");
 }
 
@@ -150,10 +155,10 @@ fn a_rolling_update_fails_no_evaluation_and_keeps_the_pods() {
         let address = deployment.address().await;
         let callers = Callers::start(&address, &stage.image(COUNT), 20).await;
         deployment
-            .own(&["rollout", "restart", "deployment/function-runner"])
+            .kubectl_in_namespace(&["rollout", "restart", "deployment/function-runner"])
             .await;
         deployment.rolled_out().await;
-        deployment.gone_but(2).await;
+        deployment.wait_for_at_most_pods(2).await;
         let said = callers.finish().await;
         assert!(said.contains(", 0 failed"), "{said}");
         assert_eq!(uids(&function_pods(&stage).await), before);
@@ -226,16 +231,24 @@ fn porchs_own(stage: &Stage, deployment: &Deployment, exec_probes: bool) -> Vec<
 async fn take_over(stage: &Stage, verb: &str, exec_probes: bool) {
     let deployment = Deployment::prepare(stage).await;
     let old = porchs_own(stage, &deployment, exec_probes);
-    deployment.hand_in(verb, &old).await;
+    deployment.submit(verb, &old).await;
     deployment.rolled_out().await;
     let address = deployment.address().await;
-    let uid = deployment.own(&["get", "deployment", "-o=jsonpath={.items[*].metadata.uid}"]);
+    let uid = deployment.kubectl_in_namespace(&[
+        "get",
+        "deployment",
+        "-o=jsonpath={.items[*].metadata.uid}",
+    ]);
     let uid = uid.await;
 
     deployment.apply("overlays/porch", &[]).await;
     deployment.rolled_out().await;
     assert_eq!(deployment.address().await, address, "clients need not know");
-    let now = deployment.own(&["get", "deployment", "-o=jsonpath={.items[*].metadata.uid}"]);
+    let now = deployment.kubectl_in_namespace(&[
+        "get",
+        "deployment",
+        "-o=jsonpath={.items[*].metadata.uid}",
+    ]);
     assert_eq!(now.await, uid, "no second deployment");
     // The ConfigMap that existed before configures this function.
     eventually("a warm pod", async || function_pods(stage).await.len() == 1).await;
@@ -296,7 +309,7 @@ fn functions_come_from_a_private_registry_with_the_credentials_in_a_secret() {
             ),
             secret("registry-ca", "Opaque", "ca.crt", read(&registry.ca)),
         ];
-        deployment.hand_in("create", &secrets).await;
+        deployment.submit("create", &secrets).await;
         deployment.apply("overlays/private-registry", &[]).await;
         deployment.rolled_out().await;
         let image = format!("{}/functions/count:v1", registry.host);

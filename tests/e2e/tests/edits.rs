@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use e2e::{
-    Load, Runner, configure_pods, define, eventually, function_pods, function_services, on_cluster,
+    Load, Runner, configure_pods, eventually, function_pods, function_services,
+    install_definitions, on_cluster,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -30,12 +31,12 @@ fn memory(pod: &Pod) -> Vec<&str> {
 #[test]
 fn edited_resources_replace_the_pod_and_no_call_fails() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         configure_pods(&stage, "count", with_memory("32Mi", "48Mi")).await;
-        let runner = Runner::start_at_home(&stage, &["--wrapper-injection=init"]).await;
+        let runner = Runner::start_with_announcements(&stage, &["--wrapper-injection=init"]).await;
         runner.serving().await;
         let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
-        load.goes_on(20).await;
+        load.wait_for_answers(20).await;
         let before = function_pods(&stage).await.remove(0);
         assert_eq!(memory(&before), ["32Mi", "48Mi"]);
 
@@ -47,8 +48,8 @@ fn edited_resources_replace_the_pod_and_no_call_fails() {
         })
         .await;
         assert_ne!(after[0].uid(), before.uid());
-        load.goes_on(20).await;
-        load.ends_well().await;
+        load.wait_for_answers(20).await;
+        load.stop_without_failures().await;
     });
 }
 
@@ -62,13 +63,13 @@ fn kept(pod: &Pod) -> Option<Duration> {
 #[test]
 fn a_shortened_time_to_live_applies_from_the_next_call_on() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         configure_pods(&stage, "count", json!({"timeToLive": "30m"})).await;
         let flags = ["--scan-interval=1s", "--warm-up-pod-cache=false"];
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         let load = Load::start(1, &runner.address(), &stage.image("functions/count"));
-        load.goes_on(1).await;
-        load.ends_well().await;
+        load.wait_for_answers(1).await;
+        load.stop_without_failures().await;
         let pods = function_pods(&stage).await;
         let promised = kept(&pods[0]).expect("an annotation");
         assert!(promised > Duration::from_secs(25 * 60), "{promised:?}");
@@ -76,8 +77,8 @@ fn a_shortened_time_to_live_applies_from_the_next_call_on() {
         configure_pods(&stage, "count", json!({"timeToLive": "3s"})).await;
         eventually("a shorter promise", async || {
             let load = Load::start(1, &runner.address(), &stage.image("functions/count"));
-            load.goes_on(1).await;
-            load.ends_well().await;
+            load.wait_for_answers(1).await;
+            load.stop_without_failures().await;
             let pods = function_pods(&stage).await;
             kept(&pods[0]).is_none_or(|kept| kept < Duration::from_secs(60))
         })

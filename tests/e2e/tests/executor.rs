@@ -9,7 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use e2e::{Runner, Stage, connect, define, evaluate, eventually, on_cluster, resource_list};
+use e2e::{
+    Runner, Stage, connect, evaluate, eventually, install_definitions, on_cluster, resource_list,
+};
 use kube::{
     Api,
     api::{Patch, PatchParams},
@@ -48,7 +50,7 @@ async fn put(stage: &Stage, binary: &str) {
 #[test]
 fn an_edit_reaches_the_next_evaluation_and_fails_none_under_load() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let functions = tempfile::tempdir().unwrap();
         install(functions.path(), "one");
         install(functions.path(), "two");

@@ -131,7 +131,7 @@ fn an_expired_password_fails_pulls_until_it_is_renewed() {
         let fault = stage.bed().with_expired_registry_password().unwrap();
         let refused =
             FunctionPod::create_private(&stage, "refused", &image, &entrypoint, "login").await;
-        let pod = refused.waiting_because("ErrImagePull").await;
+        let pod = refused.waiting_with_reason("ErrImagePull").await;
         let state = format!("{:?}", pod.status);
         assert!(
             state.contains("401") || state.contains("unauthorized"),

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use e2e::{
-    Load, Runner, Stage, configure_pods, connect, define, evaluate_within, eventually,
-    function_pod_uids, function_pods, on_cluster, resource_list,
+    Load, Runner, Stage, configure_pods, connect, evaluate_within, eventually, function_pod_uids,
+    function_pods, install_definitions, on_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::{Pod, PodTemplate};
 use kube::{
@@ -42,30 +42,31 @@ where
 #[test]
 fn a_changed_template_replaces_the_pods_and_no_call_fails() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &["--max-parallel-pods-per-function=2"]).await;
+        let runner =
+            Runner::start_with_announcements(&stage, &["--max-parallel-pods-per-function=2"]).await;
         let load = Load::start(CALLERS, &runner.address(), &stage.image("functions/count"));
-        load.goes_on(50).await;
+        load.wait_for_answers(50).await;
         let before = function_pod_uids(&stage).await;
         let team = json!({"template": {"metadata": {"annotations": {"team": "blue"}}}});
         change(stage.api::<PodTemplate>(), "base-pod-template", team).await;
         let blue = |pod: &Pod| pod.annotations().contains_key("team");
         replaced(&stage, &before, blue).await;
-        load.goes_on(50).await;
-        load.ends_well().await;
+        load.wait_for_answers(50).await;
+        load.stop_without_failures().await;
     });
 }
 
 #[test]
 fn a_changed_function_config_replaces_the_pods_and_no_call_fails() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let image = stage.image("functions/count");
         let pods = json!({"maxParallelExecutions": 1, "timeToLive": "10m"});
         configure_pods(&stage, "count", pods).await;
         let configs = stage.api::<FunctionConfig>();
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let load = Load::start(CALLERS, &runner.address(), &image);
-        load.goes_on(50).await;
+        load.wait_for_answers(50).await;
         let before = function_pod_uids(&stage).await;
         assert_eq!(before.len(), 1);
 
@@ -89,19 +90,19 @@ fn a_changed_function_config_replaces_the_pods_and_no_call_fails() {
             now.len() == 2 && after.iter().all(|uid| now.contains(uid))
         })
         .await;
-        load.goes_on(50).await;
-        load.ends_well().await;
+        load.wait_for_answers(50).await;
+        load.stop_without_failures().await;
     });
 }
 
 #[test]
 fn a_draining_runner_completes_the_calls_that_it_accepted() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let image = stage.image("functions/wait");
         let list = resource_list(&[("seconds", "0.2")], 1);
         let load = Load::start_with(20, &runner.address(), &image, &list);
-        load.goes_on(20).await;
+        load.wait_for_answers(20).await;
         let before = function_pod_uids(&stage).await;
         // One call is running in a pod, and another one waits for a pod that does not exist yet.
         let waits = begin(&runner, &stage.image("functions/count"));
@@ -109,9 +110,9 @@ fn a_draining_runner_completes_the_calls_that_it_accepted() {
             function_pod_uids(&stage).await.len() > before.len()
         })
         .await;
-        runner.ask_to_end();
+        runner.terminate();
         waits.await.unwrap().unwrap();
-        let refused = load.breaks().await;
+        let refused = load.wait_for_failures().await;
         assert_eq!(refused.len(), 20);
         for status in &refused {
             let refused = status.code() == tonic::Code::Unavailable

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use e2e::{
-    Load, Runner, Stage, busy_pod, connect, evaluate, evaluate_within, eventually,
-    function_container, function_pod_uids, function_pods, function_services, on_cluster,
-    remove_at_once, resource_list, service_of,
+    Load, Runner, Stage, busy_pod, connect, delete_without_grace_period, evaluate, evaluate_within,
+    eventually, function_container, function_pod_uids, function_pods, function_services,
+    on_cluster, resource_list, service_of,
 };
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{ResourceExt, api::DeleteParams};
@@ -33,7 +33,7 @@ fn begin(stage: &Stage, runner: &Runner, seconds: &str) -> Call {
 ///
 /// The kubelet has reported the container, so [`busy_pod`] can detect a call without delay.
 async fn warm(stage: &Stage) -> (Runner, String) {
-    let runner = Runner::start_at_home(stage, &[]).await;
+    let runner = Runner::start_with_announcements(stage, &[]).await;
     answered(begin(stage, &runner, "0")).await;
     let mut container = None;
     eventually("a running container", async || {
@@ -56,7 +56,7 @@ fn a_call_whose_pod_is_removed_is_answered_by_another() {
         let (runner, _) = warm(&stage).await;
         let call = begin(&stage, &runner, "2");
         let (pod, _) = busy_pod(&stage, "sleep").await;
-        remove_at_once(&stage, &pod).await;
+        delete_without_grace_period(&stage, &pod).await;
         answered(call).await;
         let now = function_pod_uids(&stage).await;
         assert!(now.iter().all(|uid| Some(uid) != pod.metadata.uid.as_ref()));
@@ -127,10 +127,10 @@ fn a_call_to_a_pod_without_network_is_answered_by_another() {
 #[test]
 fn recreates_a_deleted_service_without_failing_calls() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let image = stage.image("functions/count");
         let load = Load::start(4, &runner.address(), &image);
-        load.goes_on(20).await;
+        load.wait_for_answers(20).await;
         let pods = function_pods(&stage).await;
         let name = service_of(pods.first().expect("a pod")).to_owned();
         let services = stage.api::<Service>();
@@ -142,12 +142,12 @@ fn recreates_a_deleted_service_without_failing_calls() {
             now.is_some_and(|service| service.uid() != before)
         })
         .await;
-        load.goes_on(20).await;
-        load.ends_well().await;
+        load.wait_for_answers(20).await;
+        load.stop_without_failures().await;
         // A successor with this flag reaches the pod only through the service.
         drop(runner);
         let flags = ["--pod-connect=service"];
-        let successor = Runner::start_at_home(&stage, &flags).await;
+        let successor = Runner::start_with_announcements(&stage, &flags).await;
         let mut client = connect(&successor.address()).expect("an address");
         let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;
         answer.expect("the service leads to the pod");
@@ -158,9 +158,9 @@ fn recreates_a_deleted_service_without_failing_calls() {
 #[test]
 fn calls_limited_to_the_service_go_through_the_recreated_service() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &["--pod-connect=service"]).await;
+        let runner = Runner::start_with_announcements(&stage, &["--pod-connect=service"]).await;
         let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
-        load.goes_on(20).await;
+        load.wait_for_answers(20).await;
         let pods = function_pod_uids(&stage).await;
         let before = function_services(&stage).await.remove(0);
         let (name, uid) = (before.name_any(), before.uid());
@@ -188,8 +188,8 @@ fn calls_limited_to_the_service_go_through_the_recreated_service() {
             TcpStream::connect(&former).await.is_err()
         })
         .await;
-        load.goes_on(20).await;
-        load.ends_well().await;
+        load.wait_for_answers(20).await;
+        load.stop_without_failures().await;
         assert_eq!(function_pod_uids(&stage).await, pods);
     });
 }

@@ -25,7 +25,7 @@ struct Warm {
 impl Warm {
     async fn start(stage: &Stage, runner: &Runner) -> Self {
         let load = Load::start(4, &runner.address(), &stage.image("functions/count"));
-        load.goes_on(20).await;
+        load.wait_for_answers(20).await;
         let pods = function_pod_uids(stage).await;
         Self { load, pods }
     }
@@ -38,8 +38,8 @@ impl Warm {
         let mut client = connect(&runner.address()).expect("an address");
         let answer = evaluate(&mut client, cold, resource_list(&[], 1)).await;
         answer.expect("a pod is started now");
-        self.load.goes_on(20).await;
-        self.load.ends_well().await;
+        self.load.wait_for_answers(20).await;
+        self.load.stop_without_failures().await;
         let after = function_pod_uids(stage).await;
         assert!(self.pods.iter().all(|uid| after.contains(uid)), "{after:?}");
         assert_eq!(after.len(), 2);
@@ -49,7 +49,7 @@ impl Warm {
 #[test]
 fn warm_functions_answer_during_an_outage_of_the_api_server_and_cold_ones_after_it() {
     on_disturbed_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let warm = Warm::start(&stage, &runner).await;
 
         let begun = Instant::now();
@@ -64,7 +64,7 @@ fn warm_functions_answer_during_an_outage_of_the_api_server_and_cold_ones_after_
         let error = runner_proto::status::decode(&status);
         assert_eq!(error.reason(), Reason::KubernetesUnreachable, "{status:?}");
         assert_eq!(status.code(), tonic::Code::Unavailable, "{status:?}");
-        warm.load.goes_on(20).await;
+        warm.load.wait_for_answers(20).await;
         fault.heal().expect("the API server starts again");
         warm.goes_on_beside(&stage, &runner, &cold).await;
         let log = runner.log();
@@ -92,7 +92,7 @@ async fn in_vain(runner: &Runner, image: &str, patience: Duration) -> Evaluation
 #[test]
 fn a_hanging_api_server_delays_only_cold_functions() {
     on_disturbed_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let warm = Warm::start(&stage, &runner).await;
 
         let fault = stage.bed().with_hanging(Component::ApiServer);
@@ -108,7 +108,7 @@ fn a_hanging_api_server_delays_only_cold_functions() {
         assert!(early.message().contains(silent), "{early}");
         assert_eq!(late.reason(), Reason::KubernetesUnreachable, "{late}");
         assert!(late.message().contains("no answer within"), "{late}");
-        warm.load.goes_on(20).await;
+        warm.load.wait_for_answers(20).await;
 
         fault.heal().expect("the API server goes on");
         warm.goes_on_beside(&stage, &runner, &cold).await;

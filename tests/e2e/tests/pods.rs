@@ -21,7 +21,7 @@ async fn count(stage: &Stage, runner: &Runner) -> Vec<u8> {
 #[test]
 fn a_cold_function_is_evaluated_and_stays_warm() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let cold = count(&stage, &runner).await;
         let first = function_pod_uids(&stage).await;
         assert_eq!(first.len(), 1);
@@ -46,7 +46,7 @@ fn finds_a_pod_that_cannot_announce_itself() {
 fn runs_with_the_wrapper_as_an_image_volume_and_without_services() {
     on_cluster(async |stage| {
         let flags = ["--wrapper-injection=image", "--pod-connect=pod"];
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         count(&stage, &runner).await;
         assert!(function_services(&stage).await.is_empty());
     });
@@ -56,7 +56,7 @@ fn runs_with_the_wrapper_as_an_image_volume_and_without_services() {
 fn adopts_a_pod_whose_image_has_a_tag_only() {
     on_cluster(async |stage| {
         let flags = ["--image-pinning=tag"];
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         count(&stage, &runner).await;
         let first = function_pod_uids(&stage).await;
         let pod = function_pods(&stage).await.remove(0);
@@ -65,7 +65,7 @@ fn adopts_a_pod_whose_image_has_a_tag_only() {
         let image = function.and_then(|function| function.image.clone());
         assert_eq!(image, Some(stage.image(COUNT)));
         drop(runner);
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         count(&stage, &runner).await;
         assert_eq!(function_pod_uids(&stage).await, first);
     });
@@ -74,7 +74,7 @@ fn adopts_a_pod_whose_image_has_a_tag_only() {
 #[test]
 fn fifty_callers_at_a_cold_function_make_one_pod() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         join_all((0..50).map(|_| count(&stage, &runner))).await;
         assert_eq!(function_pods(&stage).await.len(), 1);
     });
@@ -84,7 +84,7 @@ fn fifty_callers_at_a_cold_function_make_one_pod() {
 fn removes_an_unused_pod_with_its_service() {
     on_cluster(async |stage| {
         let flags = ["--pod-ttl=3s", "--scan-interval=1s"];
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         count(&stage, &runner).await;
         assert_eq!(function_services(&stage).await.len(), 1);
         eventually("neither pod nor service", async || {
@@ -101,7 +101,7 @@ fn creates_at_most_the_maximum_number_of_pods() {
             "--max-parallel-pods-per-function=2",
             "--max-waitlist-length=1",
         ];
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         let list = resource_list(&[("seconds", "2")], 1);
         let calls = join_all((0..6).map(async |_| {
             let mut client = connect(&runner.address()).expect("an address");
@@ -130,7 +130,7 @@ fn creates_at_most_the_maximum_number_of_pods() {
 fn a_pod_starts_after_its_caller_disconnected_and_is_removed_when_unused() {
     on_cluster(async |stage| {
         let flags = ["--pod-ttl=4s", "--scan-interval=1s"];
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         let begin = |seconds: &str| {
             let (address, image) = (runner.address(), stage.image(WAIT));
             let list = resource_list(&[("seconds", seconds)], 1);
@@ -170,7 +170,7 @@ fn a_pod_starts_after_its_caller_disconnected_and_is_removed_when_unused() {
 #[test]
 fn reports_a_deadline_that_passes_during_a_start_and_uses_the_pod_for_the_next_call() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         runner.serving().await;
         let mut client = connect(&runner.address()).expect("an address");
         let image = stage.image(COUNT);

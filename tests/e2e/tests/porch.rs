@@ -38,7 +38,7 @@ struct Named {
 }
 
 /// Reads manifests of this project; paths are relative to its root.
-fn own(names: &[&str]) -> Vec<Manifest> {
+fn own_manifests(names: &[&str]) -> Vec<Manifest> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     names
         .iter()
@@ -239,8 +239,8 @@ const CURRENT_RBAC: &str = "porch/current/rbac.yaml";
 
 #[test]
 fn the_config_map_generation_works_unchanged() {
-    let exec_map = own(&["tests/e2e/fixtures/porch/exec-config.yaml"]);
-    let manifests = own(&["tests/e2e/fixtures/porch/config-map-generation.yaml"]);
+    let exec_map = own_manifests(&["tests/e2e/fixtures/porch/exec-config.yaml"]);
+    let manifests = own_manifests(&["tests/e2e/fixtures/porch/config-map-generation.yaml"]);
     replay_with(Some(manifests), mapped(&exec_map[0]));
 }
 
@@ -311,7 +311,7 @@ fn uses_the_template_config_map(manifests: Option<Vec<Manifest>>) {
 
 #[test]
 fn a_template_config_map_with_a_misplaced_key_is_used() {
-    uses_the_template_config_map(Some(own(&[
+    uses_the_template_config_map(Some(own_manifests(&[
         "tests/e2e/fixtures/porch/config-map-generation.yaml",
         "tests/e2e/fixtures/porch/function-pod-template.yaml",
     ])));
@@ -328,7 +328,7 @@ fn porchs_template_config_map_is_used() {
 
 #[test]
 fn the_function_config_generation_works_unchanged() {
-    replay(Some(own(&[
+    replay(Some(own_manifests(&[
         "deploy/crds/functionconfigs.yaml",
         "deploy/crds/servicetemplates.yaml",
         "tests/e2e/fixtures/porch/function-config-generation.yaml",
@@ -386,7 +386,7 @@ fn says_forbidden(line: &str) -> bool {
 #[test]
 fn the_newest_generation_serves_exec_without_rights_and_without_a_wrapper_image() {
     on_disturbed_cluster(async |stage: Stage| {
-        let manifests = own(&["tests/e2e/fixtures/porch/exec-only.yaml"]);
+        let manifests = own_manifests(&["tests/e2e/fixtures/porch/exec-only.yaml"]);
         let busybox = stage.image("functions/count");
         let manifests = manifests.into_iter();
         let manifests = manifests.map(|manifest| with_executable(manifest, &busybox));
@@ -430,7 +430,7 @@ fn the_newest_generation_serves_exec_without_rights_and_without_a_wrapper_image(
 #[test]
 fn the_requirements_example_works_unchanged() {
     on_disturbed_cluster(async |stage: Stage| {
-        let mut manifests = own(&["tests/e2e/fixtures/porch/requirement-example.yaml"]);
+        let mut manifests = own_manifests(&["tests/e2e/fixtures/porch/requirement-example.yaml"]);
         // The example has no service account, so the Role is bound to the default account.
         let role = include_str!("../fixtures/installation-role.yaml");
         let role = role.replace(

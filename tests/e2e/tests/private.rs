@@ -6,8 +6,8 @@ use std::{
 };
 
 use e2e::{
-    HOME, Runner, Stage, connect, evaluate, eventually, function_pods, on_cluster, resource_list,
-    store_template,
+    ANNOUNCE_FLAGS, Runner, Stage, connect, evaluate, eventually, function_pods, on_cluster,
+    resource_list, store_template,
 };
 use k8s_openapi::api::core::v1::Secret;
 use runner_proto::{evaluator::EvaluateFunctionResponse, status};
@@ -65,7 +65,7 @@ impl Mounts {
         );
         let authority = format!("--tls-secret-path={}", self.path().display());
         let flags = [
-            &HOME,
+            &ANNOUNCE_FLAGS,
             &["--enable-private-registries", &login, &authority][..],
             more,
         ]

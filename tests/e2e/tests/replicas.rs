@@ -18,12 +18,12 @@ async fn count(stage: &Stage, runner: &Runner) {
 #[test]
 fn a_successor_adopts_the_pods_of_a_killed_runner() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         count(&stage, &runner).await;
         let before = function_pod_uids(&stage).await;
         // Kills the runner with SIGKILL.
         drop(runner);
-        let successor = Runner::start_at_home(&stage, &[]).await;
+        let successor = Runner::start_with_announcements(&stage, &[]).await;
         count(&stage, &successor).await;
         assert_eq!(function_pod_uids(&stage).await, before);
     });
@@ -32,7 +32,7 @@ fn a_successor_adopts_the_pods_of_a_killed_runner() {
 #[test]
 fn a_successor_adopts_a_pod_that_was_starting_when_its_runner_was_killed() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let (address, image) = (runner.address(), stage.image(COUNT));
         let call = tokio::spawn(async move {
             let mut client = connect(&address).expect("an address");
@@ -47,7 +47,7 @@ fn a_successor_adopts_a_pod_that_was_starting_when_its_runner_was_killed() {
         drop(runner);
         let lost = call.await.expect("the caller does not panic");
         lost.expect_err("his runner is gone");
-        let successor = Runner::start_at_home(&stage, &[]).await;
+        let successor = Runner::start_with_announcements(&stage, &[]).await;
         count(&stage, &successor).await;
         assert_eq!(function_pod_uids(&stage).await, before);
     });
@@ -56,11 +56,12 @@ fn a_successor_adopts_a_pod_that_was_starting_when_its_runner_was_killed() {
 #[test]
 fn a_successor_with_a_raised_message_limit_replaces_the_pods() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         count(&stage, &runner).await;
         assert!(runner.stop().await.success());
         let before = function_pod_uids(&stage).await;
-        let runner = Runner::start_at_home(&stage, &["--max-request-body-size=20971520"]).await;
+        let runner =
+            Runner::start_with_announcements(&stage, &["--max-request-body-size=20971520"]).await;
         count(&stage, &runner).await;
         let mut pods = function_pods(&stage).await;
         pods.retain(|pod| !before.contains(&pod.uid().unwrap_or_default()));
@@ -80,8 +81,8 @@ fn a_successor_with_a_raised_message_limit_replaces_the_pods() {
 fn a_killed_replica_does_not_affect_callers_of_another() {
     on_cluster(async |stage| {
         let flags = ["--max-parallel-pods-per-function=2"];
-        let doomed = Runner::start_at_home(&stage, &flags).await;
-        let survivor = Runner::start_at_home(&stage, &flags).await;
+        let doomed = Runner::start_with_announcements(&stage, &flags).await;
+        let survivor = Runner::start_with_announcements(&stage, &flags).await;
         let image = stage.image(COUNT);
         let here = Load::start(6, &survivor.address(), &image);
         let there = Load::start(6, &doomed.address(), &image);
@@ -91,13 +92,13 @@ fn a_killed_replica_does_not_affect_callers_of_another() {
             pods == 2
         })
         .await;
-        tokio::join!(here.goes_on(100), there.goes_on(100));
+        tokio::join!(here.wait_for_answers(100), there.wait_for_answers(100));
         let before = function_pod_uids(&stage).await;
         assert_eq!(before.len(), 2);
         drop(doomed);
-        assert_eq!(there.breaks().await.len(), 6);
-        here.goes_on(100).await;
-        here.ends_well().await;
+        assert_eq!(there.wait_for_failures().await.len(), 6);
+        here.wait_for_answers(100).await;
+        here.stop_without_failures().await;
         assert_eq!(function_pod_uids(&stage).await, before);
     });
 }
@@ -106,8 +107,8 @@ fn a_killed_replica_does_not_affect_callers_of_another() {
 fn an_idle_replica_keeps_pods_that_another_uses() {
     on_cluster(async |stage| {
         let flags = ["--pod-ttl=4s", "--scan-interval=1s"];
-        let idle = Runner::start_at_home(&stage, &flags).await;
-        let busy = Runner::start_at_home(&stage, &flags).await;
+        let idle = Runner::start_with_announcements(&stage, &flags).await;
+        let busy = Runner::start_with_announcements(&stage, &flags).await;
         count(&stage, &idle).await;
         let before = function_pod_uids(&stage).await;
         let first = reclaim_after(&stage).await;
@@ -118,7 +119,7 @@ fn an_idle_replica_keeps_pods_that_another_uses() {
             reclaim_after(&stage).await >= first + 8
         })
         .await;
-        load.ends_well().await;
+        load.stop_without_failures().await;
         eventually("no pod", async || function_pods(&stage).await.is_empty()).await;
     });
 }

@@ -1,8 +1,9 @@
 //! The permissions that the runner needs, and the restrictions of functions in their pods.
 
 use e2e::{
-    Account, HOME, Runner, Stage, config_map_of_runner, configure_pods, connect, define, evaluate,
-    eventually, function_pods, function_services, on_cluster, resource_list,
+    ANNOUNCE_FLAGS, Account, Runner, Stage, config_map_of_runner, configure_pods, connect,
+    evaluate, eventually, function_pods, function_services, install_definitions, on_cluster,
+    resource_list,
 };
 use k8s_openapi::api::core::v1::{Container, Pod, PodTemplate, Secret};
 use runner_cluster::objects::{FunctionConfig, ServiceTemplate};
@@ -10,7 +11,7 @@ use serde_json::json;
 
 /// Starts a runner with the permissions of this account.
 async fn runner_as(stage: &Stage, account: &Account, flags: &[&str]) -> Runner {
-    let flags = [&HOME, flags].concat();
+    let flags = [&ANNOUNCE_FLAGS, flags].concat();
     let runner = Runner::start_in(stage, &flags, &[("KUBECONFIG", account.kubeconfig())]).await;
     runner.serving().await;
     runner
@@ -35,7 +36,7 @@ fn was_refused_nothing(runner: &Runner) {
 #[test]
 fn the_permissions_of_an_installation_are_enough() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let account = Account::create(&stage).await;
         configure_pods(&stage, "count", json!({"timeToLive": "3s"})).await;
 
@@ -69,7 +70,7 @@ fn the_permissions_of_an_installation_are_enough() {
 #[test]
 fn the_permissions_of_an_installation_are_enough_for_private_registries() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let account = Account::create(&stage).await;
         let private = stage.bed().private_registry();
         let authority = tempfile::tempdir().expect("a directory");
@@ -95,11 +96,11 @@ fn the_permissions_of_an_installation_are_enough_for_private_registries() {
 #[test]
 fn the_permissions_of_an_installation_are_enough_for_a_template_in_a_config_map() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let account = Account::create(&stage).await;
         let template = include_str!("../fixtures/older-pod-template.yaml");
         let name = config_map_of_runner(&stage, &json!({"template": template})).await;
-        account.may_read(&stage, &name).await;
+        account.allow_to_read(&stage, &name).await;
         let flag = format!("--function-pod-template={name}");
         let runner = runner_as(&stage, &account, &[&flag]).await;
         answers(&runner, &stage.image("functions/count")).await;
@@ -110,10 +111,14 @@ fn the_permissions_of_an_installation_are_enough_for_a_template_in_a_config_map(
 #[test]
 fn logs_missing_permissions_once() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let account = Account::create(&stage).await;
         // The permissions are for another namespace than that of the flag.
-        let flags = [HOME[0], HOME[1], "--pod-namespace=default"];
+        let flags = [
+            ANNOUNCE_FLAGS[0],
+            ANNOUNCE_FLAGS[1],
+            "--pod-namespace=default",
+        ];
         let environment = [("KUBECONFIG", account.kubeconfig())];
         let runner = Runner::start_in(&stage, &flags, &environment).await;
         eventually("the refusal in the log", async || {
@@ -137,7 +142,7 @@ fn kernel_says<'a>(log: &'a str, key: &str) -> &'a str {
 #[test]
 fn a_function_gets_no_secrets_and_no_privileges() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let seen = answers(&runner, &stage.image("functions/environment")).await;
         assert!(seen.contains("PATH="), "it shows its environment: {seen}");
         let pod = function_pods(&stage).await.remove(0);
@@ -164,7 +169,7 @@ fn a_function_gets_no_secrets_and_no_privileges() {
 #[test]
 fn a_pod_is_hardened_where_its_template_sets_nothing() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         answers(&runner, &stage.image("functions/count")).await;
         let pod = function_pods(&stage).await.remove(0);
         let spec = pod.spec.as_ref().expect("a spec");

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use e2e::{
-    Account, HOME, LIMIT, Refusal, Runner, Stage, connect, evaluate, eventually, function_pods,
-    on_cluster, remove_at_once, resource_list, store_template,
+    ANNOUNCE_FLAGS, Account, LIMIT, PodRejection, Runner, Stage, connect,
+    delete_without_grace_period, evaluate, eventually, function_pods, on_cluster, resource_list,
+    store_template,
 };
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::{
@@ -110,14 +111,14 @@ fn an_image_that_cannot_be_pulled_fails_the_call() {
         };
         let registry = stage.bed().slow_registry(pace).expect("another registry");
         let image = format!("{}/functions/count:v1", registry.host());
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let mut client = connect(&runner.address()).expect("an address");
         let answer = evaluate(&mut client, &image, resource_list(&[], 1)).await;
         answer.expect("the registry is there");
         // The runner has cached the image's metadata; the kubelet asks the registry again.
         drop(registry);
         for pod in function_pods(&stage).await {
-            remove_at_once(&stage, &pod).await;
+            delete_without_grace_period(&stage, &pod).await;
         }
         start_fails(
             &stage,
@@ -134,7 +135,11 @@ fn a_wrapper_image_that_does_not_exist_fails_the_call() {
     on_cluster(async |stage| {
         let missing = stage.image("no/such-wrapper");
         let wrapper = [("WRAPPER_SERVER_IMAGE", missing.as_str())];
-        let flags = [HOME[0], HOME[1], "--wrapper-injection=init"];
+        let flags = [
+            ANNOUNCE_FLAGS[0],
+            ANNOUNCE_FLAGS[1],
+            "--wrapper-injection=init",
+        ];
         let runner = Runner::start_in(&stage, &flags, &wrapper).await;
         let image = stage.image("functions/count");
         let says = start_fails(
@@ -153,7 +158,7 @@ fn a_crash_loop_fails_the_call_with_the_last_lines_of_the_log() {
     on_cluster(async |stage| {
         let program = json!(["/bin/sh", "-c", "echo the wheel has come off >&2; exit 3"]);
         store_template(&stage, json!({}), json!({"command": program})).await;
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let image = stage.image("functions/count");
         let says = start_fails(&stage, &runner, &image, &["CrashLoopBackOff"]).await;
         assert!(says.contains("exit code 3"), "{says}");
@@ -166,7 +171,7 @@ fn a_missing_program_fails_the_call_with_the_kubelets_message() {
     on_cluster(async |stage| {
         let program = json!(["/no/such/program"]);
         store_template(&stage, json!({}), json!({"command": program})).await;
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let image = stage.image("functions/count");
         let reasons = [
             "RunContainerError",
@@ -183,7 +188,7 @@ fn an_unschedulable_pod_fails_the_call_with_the_schedulers_message() {
     on_cluster(async |stage| {
         let nowhere = json!({"nodeSelector": {"there": "is-no-such-node"}});
         store_template(&stage, nowhere, json!({})).await;
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let image = stage.image("functions/count");
         let ((error, told), (message, shown)) = tokio::join!(
             failure(&runner, &image),
@@ -217,7 +222,7 @@ fn a_missing_permission_fails_the_call_at_once() {
         let replaced = roles.replace("function-runner", &options, &role).await;
         replaced.expect("the role can be changed");
         let kubeconfig = [("KUBECONFIG", account.kubeconfig())];
-        let runner = Runner::start_in(&stage, &HOME, &kubeconfig).await;
+        let runner = Runner::start_in(&stage, &ANNOUNCE_FLAGS, &kubeconfig).await;
         let error = refused_at_once(&runner, &stage.image("functions/count")).await;
         let quoted = "cannot create resource \"pods\"";
         assert!(error.message().contains(quoted), "{error}");
@@ -237,7 +242,7 @@ fn a_quota_fails_the_call_at_once_until_it_is_deleted() {
             now.status.is_some_and(|status| status.hard.is_some())
         })
         .await;
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let image = stage.image("functions/count");
         let error = refused_at_once(&runner, &image).await;
         assert!(
@@ -255,8 +260,8 @@ fn a_quota_fails_the_call_at_once_until_it_is_deleted() {
 fn an_admission_policy_fails_the_call_at_once_until_it_is_deleted() {
     on_cluster(async |stage| {
         let rule = "this team's pods need a cost centre";
-        let refusal = Refusal::impose(&stage, rule).await;
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let rejection = PodRejection::create(&stage, rule).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let image = stage.image("functions/count");
         let error = refused_at_once(&runner, &image).await;
         assert!(error.message().contains(rule), "{error}");
@@ -265,7 +270,7 @@ fn an_admission_policy_fails_the_call_at_once_until_it_is_deleted() {
         assert!(error.message().contains(&policy), "{error}");
         assert!(function_pods(&stage).await.is_empty());
 
-        refusal.lift().await;
+        rejection.remove().await;
         answered_at_last(&runner, &image).await;
     });
 }

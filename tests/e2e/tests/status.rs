@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use e2e::{
-    LIMIT, Runner, connect, define, evaluate, eventually, on_cluster, program, resource_list,
+    LIMIT, Runner, connect, evaluate, eventually, install_definitions, on_cluster, program,
+    resource_list,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::{ResourceExt, api::ListParams};
@@ -25,7 +26,7 @@ async fn krm_status(krm: &Path, runner: &Runner, format: &str) -> String {
 #[test]
 fn shows_a_pod_with_its_start_steps_and_calls() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let flags = [
             "--announce-address=198.18.255.254",
             "--announce-port=0",

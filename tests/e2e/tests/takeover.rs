@@ -14,13 +14,13 @@
 use std::{error::Error, time::Duration};
 
 use e2e::{
-    Load, Runner, Stage, connect, define, evaluate, eventually, function_pod_uids, function_pods,
+    Load, Runner, Stage, connect, evaluate, eventually, function_pod_uids, function_pods,
     function_services,
     go_runner::{
         GoOccasion, GoPod, count_slot, delete_slot_as_go_runner, pods_adopted_by_go_runner,
         replace_slot_as_go_runner, store_service_template,
     },
-    no_pods_and_no_services, on_cluster, resource_list, store_template,
+    install_definitions, on_cluster, resource_list, store_template, wait_for_no_pods_and_services,
 };
 use kube::ResourceExt;
 use runner_core::Reason;
@@ -53,7 +53,7 @@ async fn service_names(stage: &Stage) -> Vec<String> {
 /// removed when unused.
 fn takes_over(pod_template_first: bool) {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         if !pod_template_first {
             store_service_template(&stage).await;
         }
@@ -64,15 +64,17 @@ fn takes_over(pod_template_first: bool) {
         let left = leave(&stage, GoPod::of_template(&template)).await;
         let port = free_address().port();
         let address = format!("127.0.0.1:{port}");
-        let load = Load::start_early(CALLERS, &address, &stage.image(COUNT)).await;
+        let load = Load::start_before_listening(CALLERS, &address, &stage.image(COUNT)).await;
         let flag = format!("--port={port}");
-        let runner = Runner::start_at_home(&stage, &[&FLAGS[..], &[flag.as_str()]].concat()).await;
+        let runner =
+            Runner::start_with_announcements(&stage, &[&FLAGS[..], &[flag.as_str()]].concat())
+                .await;
         assert_eq!(runner.address(), address);
-        load.goes_on(100).await;
-        load.ends_well().await;
+        load.wait_for_answers(100).await;
+        load.stop_without_failures().await;
         assert_eq!(function_pod_uids(&stage).await, [left]);
         assert_eq!(service_names(&stage).await, [count_slot(&stage)]);
-        no_pods_and_no_services(&stage).await;
+        wait_for_no_pods_and_services(&stage).await;
     });
 }
 
@@ -91,8 +93,8 @@ fn adopts_a_pod_that_names_a_digest_and_a_time_to_reclaim_it() {
     on_cluster(async |stage| {
         let template = store_template(&stage, json!({}), json!({})).await;
         let pod = GoPod::of_template(&template).with_digest();
-        let left = leave(&stage, pod.kept_for(Duration::from_secs(60))).await;
-        let runner = Runner::start_at_home(&stage, &FLAGS).await;
+        let left = leave(&stage, pod.reclaimable_after(Duration::from_secs(60))).await;
+        let runner = Runner::start_with_announcements(&stage, &FLAGS).await;
         count(&stage, &runner.address()).await;
         assert_eq!(function_pod_uids(&stage).await, [left]);
         assert_eq!(service_names(&stage).await, [count_slot(&stage)]);
@@ -102,44 +104,44 @@ fn adopts_a_pod_that_names_a_digest_and_a_time_to_reclaim_it() {
 #[test]
 fn replaces_a_pod_of_an_outdated_template_when_the_function_is_called() {
     on_cluster(async |stage| {
-        let pod = GoPod::of_template("1").kept_for(Duration::from_secs(600));
+        let pod = GoPod::of_template("1").reclaimable_after(Duration::from_secs(600));
         let left = leave(&stage, pod).await;
-        let runner = Runner::start_at_home(&stage, &FLAGS).await;
+        let runner = Runner::start_with_announcements(&stage, &FLAGS).await;
         eventually("a pod of this template alone", async || {
             count(&stage, &runner.address()).await;
             let now = function_pod_uids(&stage).await;
             now.len() == 1 && !now.contains(&left)
         })
         .await;
-        no_pods_and_no_services(&stage).await;
+        wait_for_no_pods_and_services(&stage).await;
     });
 }
 
 #[test]
 fn removes_a_pod_of_an_outdated_template_that_nobody_uses() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         store_template(&stage, json!({}), json!({})).await;
         leave(&stage, GoPod::of_template("1")).await;
-        let _runner = Runner::start_at_home(&stage, &FLAGS).await;
-        no_pods_and_no_services(&stage).await;
+        let _runner = Runner::start_with_announcements(&stage, &FLAGS).await;
+        wait_for_no_pods_and_services(&stage).await;
     });
 }
 
 #[test]
 fn keeps_a_pod_that_the_go_runner_starts_beside_it() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         // The grace period of installations, so that the old and the new pod overlap.
         let grace = json!({"terminationGracePeriodSeconds": 30});
         let template = store_template(&stage, grace, json!({})).await;
-        let runner = Runner::start_at_home(&stage, &["--scan-interval=1s"]).await;
+        let runner = Runner::start_with_announcements(&stage, &["--scan-interval=1s"]).await;
         let load = Load::start(2, &runner.address(), &stage.image(COUNT));
-        load.goes_on(10).await;
+        load.wait_for_answers(10).await;
         delete_slot_as_go_runner(&stage).await;
         let theirs = leave(&stage, GoPod::of_template(&template)).await;
-        load.goes_on(100).await;
-        load.ends_well().await;
+        load.wait_for_answers(100).await;
+        load.stop_without_failures().await;
         assert!(function_pod_uids(&stage).await.contains(&theirs));
         assert!(service_names(&stage).await.contains(&count_slot(&stage)));
     });
@@ -149,12 +151,12 @@ fn keeps_a_pod_that_the_go_runner_starts_beside_it() {
 /// warm-up.
 fn rolls_back(occasion: GoOccasion) {
     on_cluster(async |stage| {
-        define(&stage).await;
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        install_definitions(&stage).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let load = Load::start(CALLERS, &runner.address(), &stage.image(COUNT));
-        load.goes_on(100).await;
+        load.wait_for_answers(100).await;
         assert!(runner.stop().await.success());
-        for failure in load.breaks().await {
+        for failure in load.wait_for_failures().await {
             let reason = runner_proto::status::decode(&failure).reason();
             // A failure with a source is an error of the connection, not a response of the runner.
             let expected = failure.source().is_some() || reason == Reason::Draining;

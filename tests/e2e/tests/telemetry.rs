@@ -1,6 +1,8 @@
 //! Telemetry of pods: metrics and traces of their start, and complete errors.
 
-use e2e::{HOME, Runner, connect, evaluate, eventually, function_pods, on_cluster, resource_list};
+use e2e::{
+    ANNOUNCE_FLAGS, Runner, connect, evaluate, eventually, function_pods, on_cluster, resource_list,
+};
 use kube::ResourceExt;
 use runner_proto::{
     evaluator::{EvaluateFunctionRequest, function_evaluator_client::FunctionEvaluatorClient},
@@ -26,7 +28,7 @@ fn every_step_of_a_cold_start_is_measured() {
                 &*metrics.port().to_string(),
             ),
         ];
-        let runner = Runner::start_in(&stage, &HOME, &environment).await;
+        let runner = Runner::start_in(&stage, &ANNOUNCE_FLAGS, &environment).await;
         let mut client = connect(&runner.address()).expect("an address");
         for _ in 0..2 {
             let answer = evaluate(&mut client, &stage.image(COUNT), resource_list(&[], 1)).await;
@@ -78,7 +80,7 @@ fn a_cold_start_is_part_of_its_callers_trace() {
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ];
-        let runner = Runner::start_in(&stage, &HOME, &environment).await;
+        let runner = Runner::start_in(&stage, &ANNOUNCE_FLAGS, &environment).await;
         let mut client = connect(&runner.address()).expect("an address");
         let mut request = tonic::Request::new(EvaluateFunctionRequest {
             resource_list: resource_list(&[], 1).into(),
@@ -126,7 +128,7 @@ fn a_cold_start_is_part_of_its_callers_trace() {
 #[test]
 fn returns_a_long_error_completely() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let endpoint = Endpoint::from_shared(format!("http://{}", runner.address()));
         // Like Porch: its user agent, and long headers are accepted.
         let channel = endpoint

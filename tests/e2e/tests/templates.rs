@@ -1,8 +1,9 @@
 //! The templates of function pods: objects, the older ConfigMap, and overrides of a FunctionConfig.
 
 use e2e::{
-    HOME, Runner, Stage, config_map_of_runner, config_maps_of_runner, configure_pods, connect,
-    define, evaluate, eventually, function_pods, function_services, on_cluster, resource_list,
+    ANNOUNCE_FLAGS, Runner, Stage, config_map_of_runner, config_maps_of_runner, configure_pods,
+    connect, evaluate, eventually, function_pods, function_services, install_definitions,
+    on_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Container, Pod, PodTemplate, ServiceAccount};
 use kube::{
@@ -60,8 +61,8 @@ async fn change(api: &Api<PodTemplate>, change: Value) {
 #[test]
 fn stores_the_built_in_templates_for_operators_to_change() {
     on_cluster(async |stage| {
-        define(&stage).await;
-        let runner = Runner::start_at_home(&stage, &["--wrapper-injection=init"]).await;
+        install_definitions(&stage).await;
+        let runner = Runner::start_with_announcements(&stage, &["--wrapper-injection=init"]).await;
         runner.serving().await;
         let pods = stage.api::<PodTemplate>();
         let template = pods.get("base-pod-template").await.expect("it is stored");
@@ -87,7 +88,7 @@ fn stores_the_built_in_templates_for_operators_to_change() {
 #[test]
 fn makes_services_from_the_service_template() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let template = json!({
             "apiVersion": "config.porch.kpt.dev/v1alpha1",
             "kind": "ServiceTemplate",
@@ -100,7 +101,7 @@ fn makes_services_from_the_service_template() {
         let template: ServiceTemplate = serde_json::from_value(template).expect("a template");
         let stored = stage.api().create(&PostParams::default(), &template).await;
         stored.expect("the cluster takes the template");
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         answers(&runner, &stage.image(COUNT)).await;
         let service = function_services(&stage).await.remove(0);
         assert_eq!(service.annotations()["example.com/team"], "blue");
@@ -112,7 +113,7 @@ fn makes_services_from_the_service_template() {
 #[test]
 fn reports_an_invalid_template_and_uses_the_last_valid_one() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         runner.serving().await;
         let templates = stage.api::<PodTemplate>();
         change(
@@ -142,7 +143,7 @@ fn fails_calls_until_there_is_a_valid_template() {
         let bad: PodTemplate = serde_json::from_value(bad).expect("a template");
         let stored = stage.api().create(&PostParams::default(), &bad).await;
         stored.expect("the cluster takes the template");
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         runner.serving().await;
         let mut client = connect(&runner.address()).expect("an address");
         let list = resource_list(&[], 1);
@@ -188,7 +189,12 @@ fn the_older_config_map_is_followed() {
         let data = json!({"template": OLDER, "serviceTemplate": service});
         let name = config_map_of_runner(&stage, &data).await;
         let flag = format!("--function-pod-template={name}");
-        let flags = [HOME[0], HOME[1], &flag, "--scan-interval=1s"];
+        let flags = [
+            ANNOUNCE_FLAGS[0],
+            ANNOUNCE_FLAGS[1],
+            &flag,
+            "--scan-interval=1s",
+        ];
         let runner = Runner::start(&stage, &flags).await;
         answers(&runner, &stage.image(COUNT)).await;
         let pod = only_pod(&stage).await;
@@ -220,7 +226,11 @@ fn the_older_config_map_is_followed() {
 #[test]
 fn reports_a_missing_template_config_map() {
     on_cluster(async |stage| {
-        let flags = [HOME[0], HOME[1], "--function-pod-template=no-such-template"];
+        let flags = [
+            ANNOUNCE_FLAGS[0],
+            ANNOUNCE_FLAGS[1],
+            "--function-pod-template=no-such-template",
+        ];
         let runner = Runner::start(&stage, &flags).await;
         let mut client = connect(&runner.address()).expect("an address");
         let refused = evaluate(&mut client, &stage.image(COUNT), resource_list(&[], 1)).await;
@@ -238,7 +248,7 @@ fn reports_a_missing_template_config_map() {
 #[test]
 fn applies_the_overrides_of_a_function_config_to_the_pod() {
     on_cluster(async |stage| {
-        define(&stage).await;
+        install_definitions(&stage).await;
         let account = json!({"metadata": {"name": "functions"}});
         let account: ServiceAccount = serde_json::from_value(account).expect("an account");
         let made = stage.api().create(&PostParams::default(), &account).await;
@@ -259,7 +269,7 @@ fn applies_the_overrides_of_a_function_config_to_the_pod() {
         }});
         configure_pods(&stage, "environment", overrides).await;
 
-        let runner = Runner::start_at_home(&stage, &["--wrapper-injection=init"]).await;
+        let runner = Runner::start_with_announcements(&stage, &["--wrapper-injection=init"]).await;
         runner.serving().await;
         let seen = answers(&runner, &stage.image("functions/environment")).await;
         assert!(seen.contains("GIVEN=by the operator"), "{seen}");

@@ -13,8 +13,8 @@ use std::{
 };
 
 use e2e::{
-    LIMIT, Runner, Stage, connect, evaluate, evaluate_within, eventually, function_pods,
-    on_cluster, remove_at_once, resource_list,
+    LIMIT, Runner, Stage, connect, delete_without_grace_period, evaluate, evaluate_within,
+    eventually, function_pods, on_cluster, resource_list,
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -60,7 +60,7 @@ fn metadata(list: &Value) -> Vec<&Value> {
 #[test]
 fn the_output_of_one_function_is_the_input_of_the_next() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let input = resource_list(&[("namespace", "staging")], 2);
         let mut list = transform(&runner, &stage.image(SET_NAMESPACE), input).await;
         // As in a pipeline, the next function has its own configuration.
@@ -79,7 +79,7 @@ fn the_output_of_one_function_is_the_input_of_the_next() {
 #[test]
 fn annotations_are_set_in_a_pod() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &["--disable-runtimes=exec"]).await;
+        let runner = Runner::start_with_announcements(&stage, &["--disable-runtimes=exec"]).await;
         let input = resource_list(&[("example.com/team", "blue")], 2);
         let list = transform(&runner, &stage.image(ANNOTATE), input).await;
         for item in metadata(&list) {
@@ -97,7 +97,7 @@ fn annotations_are_set_in_a_pod() {
 #[test]
 fn sets_the_namespace_from_a_resource_of_the_package() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let resource = |name: &str, path: &str| {
             json!({
                 "apiVersion": "v1", "kind": "ConfigMap",
@@ -126,7 +126,7 @@ fn sets_the_namespace_from_a_resource_of_the_package() {
 #[test]
 fn an_image_that_the_registry_does_not_have_is_reported_with_the_registrys_reason() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let mut client = connect(&runner.address()).expect("an address");
         let image = format!(
             "{}/functions/count:no-such-tag",
@@ -147,7 +147,7 @@ fn an_image_that_the_registry_does_not_have_is_reported_with_the_registrys_reaso
 #[test]
 fn a_pod_runs_exactly_the_requested_image_and_its_successor_has_another_name() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &["--image-pinning=tag"]).await;
+        let runner = Runner::start_with_announcements(&stage, &["--image-pinning=tag"]).await;
         let image = stage.image("functions/count");
         succeeds(&runner, &image).await;
         let pods = live_pods(&stage).await;
@@ -155,7 +155,7 @@ fn a_pod_runs_exactly_the_requested_image_and_its_successor_has_another_name() {
         let containers = &pods[0].spec.as_ref().expect("a spec").containers;
         assert_eq!(containers[0].image.as_deref(), Some(image.as_str()));
 
-        remove_at_once(&stage, &pods[0]).await;
+        delete_without_grace_period(&stage, &pods[0]).await;
         succeeds(&runner, &image).await;
         let successors = live_pods(&stage).await;
         assert_eq!(successors.len(), 1);
@@ -174,7 +174,7 @@ fn four_calls_make(waitlist: usize, maximum: usize, expected: usize) {
             format!("--max-parallel-pods-per-function={maximum}"),
         ];
         let flags: Vec<_> = flags.iter().map(String::as_str).collect();
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         let image = stage.image("functions/wait");
         let answered = Arc::new(AtomicUsize::new(0));
         for _ in 0..4 {
@@ -211,7 +211,7 @@ fn two_concurrent_calls_run_in_two_pods() {
             "--max-parallel-pods-per-function=2",
             "--max-waitlist-length=1",
         ];
-        let runner = Runner::start_at_home(&stage, &flags).await;
+        let runner = Runner::start_with_announcements(&stage, &flags).await;
         let image = stage.image("functions/wait");
         let call = async || {
             let mut client = connect(&runner.address()).expect("an address");
@@ -229,7 +229,7 @@ fn a_function_may_be_written_with_and_without_registry_and_tag() {
     on_cluster(async |stage| {
         let prefix = format!("{}/functions", stage.bed().open_registry());
         let flag = format!("--default-image-prefix={prefix}");
-        let runner = Runner::start_at_home(&stage, &[&flag]).await;
+        let runner = Runner::start_with_announcements(&stage, &[&flag]).await;
         for tag in ["", ":latest", ":v1", ":v1.0", ":v1.0.0"] {
             succeeds(&runner, &format!("count{tag}")).await;
             succeeds(&runner, &format!("{prefix}/count{tag}")).await;
@@ -240,7 +240,7 @@ fn a_function_may_be_written_with_and_without_registry_and_tag() {
 #[test]
 fn a_failing_validator_is_reported_with_its_results() {
     on_cluster(async |stage| {
-        let runner = Runner::start_at_home(&stage, &[]).await;
+        let runner = Runner::start_with_announcements(&stage, &[]).await;
         let mut client = connect(&runner.address()).expect("an address");
         let image = stage.image("bad/validator");
         let refused = evaluate(&mut client, &image, resource_list(&[], 1)).await;

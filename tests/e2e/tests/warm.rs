@@ -3,8 +3,9 @@
 use std::{fs, path::Path};
 
 use e2e::{
-    HOME, Runner, Stage, configure_pods, connect, define, evaluate, eventually, function_pod_uids,
-    function_pods, is_ready, on_cluster, remove_at_once, resource_list,
+    ANNOUNCE_FLAGS, Runner, Stage, configure_pods, connect, delete_without_grace_period, evaluate,
+    eventually, function_pod_uids, function_pods, install_definitions, is_ready, on_cluster,
+    resource_list,
 };
 use k8s_openapi::api::core::v1::Pod;
 use runner_proto::runner_status::Phase;
@@ -43,7 +44,7 @@ fn write_cache_config(file: &Path, images: &[String]) {
 async fn start_with_warm_count(stage: &Stage, file: &Path) -> Runner {
     write_cache_config(file, &[stage.image("functions/count")]);
     let flag = format!("--pod-cache-config={}", file.display());
-    let runner = Runner::start_at_home(stage, &[&flag]).await;
+    let runner = Runner::start_with_announcements(stage, &[&flag]).await;
     eventually("a warm function", async || {
         warm(stage).await == ["count:v1"]
     })
@@ -74,7 +75,7 @@ fn recreates_a_warm_pod_that_is_deleted() {
         let _runner = start_with_warm_count(&stage, &file).await;
         let before = function_pod_uids(&stage).await;
         for pod in function_pods(&stage).await {
-            remove_at_once(&stage, &pod).await;
+            delete_without_grace_period(&stage, &pod).await;
         }
         eventually("another warm pod", async || {
             warm(&stage).await == ["count:v1"] && function_pod_uids(&stage).await != before
@@ -86,8 +87,8 @@ fn recreates_a_warm_pod_that_is_deleted() {
 #[test]
 fn the_tags_of_a_function_config_are_warm() {
     on_cluster(async |stage| {
-        define(&stage).await;
-        let _runner = Runner::start_at_home(&stage, &[]).await;
+        install_definitions(&stage).await;
+        let _runner = Runner::start_with_announcements(&stage, &[]).await;
         configure_pods(&stage, "count", json!({})).await;
         eventually("a warm function", async || {
             warm(&stage).await == ["count:v1"]
@@ -110,7 +111,7 @@ fn a_failed_warm_up_delays_neither_other_functions_nor_the_service() {
         ];
         write_cache_config(&file, &images);
         let flag = format!("--pod-cache-config={}", file.display());
-        let runner = Runner::start_at_home(&stage, &[&flag]).await;
+        let runner = Runner::start_with_announcements(&stage, &[&flag]).await;
         runner.serving().await;
         eventually("the function that can be warm", async || {
             warm(&stage).await == ["count:v1"]
@@ -138,7 +139,12 @@ fn warm_up_can_be_turned_off() {
         let file = directory.path().join("pod-cache-config.yaml");
         write_cache_config(&file, &[stage.image("functions/set-label")]);
         let flag = format!("--pod-cache-config={}", file.display());
-        let flags = [HOME[0], HOME[1], &flag, "--warm-up-pod-cache=false"];
+        let flags = [
+            ANNOUNCE_FLAGS[0],
+            ANNOUNCE_FLAGS[1],
+            &flag,
+            "--warm-up-pod-cache=false",
+        ];
         let runner = Runner::start(&stage, &flags).await;
         // The call takes longer than a warm-up would need to begin.
         let mut client = connect(&runner.address()).expect("an address");

@@ -89,7 +89,7 @@ fn a_function_that_crashes_fails_its_call_but_not_its_pod() {
                 .unwrap_err();
             assert_eq!(failure.code(), Code::Internal, "{failure:?}");
         }
-        let status = pod.now().await.status.unwrap();
+        let status = pod.current().await.status.unwrap();
         assert_eq!(status.container_statuses.unwrap()[0].restart_count, 0);
     });
 }

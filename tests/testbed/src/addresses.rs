@@ -21,7 +21,7 @@ pub const API_SERVICE: &str = "198.19.0.1";
 pub const BRIDGE: &str = "krmtestbed0";
 /// Name of the only node.
 pub const NODE_NAME: &str = "testbed";
-/// Port of the API server; any port is free, because the address belongs to the test bed.
+/// Port of the API server at [`NODE`]; no other program uses this address.
 pub const API_PORT: u16 = 6443;
-/// Port of the private registry; any port is free here, too.
+/// Port of the private registry at [`NODE`].
 pub const PRIVATE_REGISTRY_PORT: u16 = 5443;

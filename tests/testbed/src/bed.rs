@@ -1,4 +1,4 @@
-//! The test bed as a whole: starting it, stopping it, and access to a running one.
+//! Starts and stops the whole test bed, and gives access to a running one.
 
 use std::{
     fs::{self, File},
@@ -11,7 +11,7 @@ use runner_devtools::{Remedy, failure};
 
 use crate::{
     cgroups,
-    components::{Component, Surroundings},
+    components::{Component, ComponentContext},
     configuration,
     daemon::{self, Daemon},
     images,
@@ -25,11 +25,14 @@ use crate::{
     wait_until,
 };
 
-const READY_LIMIT: Duration = Duration::from_secs(120);
-const END_LIMIT: Duration = Duration::from_secs(30);
-const BURIAL_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit for a component to become ready after its start.
+const READY_TIMEOUT: Duration = Duration::from_secs(120);
+/// Time limit for all killed processes to end, and for their control groups to be removed.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit for init to reap all ended processes.
+const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A test bed that was running when this value was created.
+/// A test bed that ran when this value was created.
 #[derive(Clone, Debug)]
 pub struct Testbed {
     pub(crate) layout: Layout,
@@ -37,10 +40,10 @@ pub struct Testbed {
     pub(crate) programs: Programs,
 }
 
-/// The right to use the cluster, held until this value is dropped.
+/// A shared or exclusive lock on the cluster, held until this value is dropped.
 #[derive(Debug)]
-pub struct Turn {
-    _lock: File,
+pub struct ClusterLock {
+    _file: File,
 }
 
 // === impl Testbed ===
@@ -50,16 +53,16 @@ impl Testbed {
     pub fn up(layout: &Layout) -> Result<Self> {
         require_root("up")?;
         let programs = Programs::built(layout)?;
-        let _lock = exclusively(layout)?;
+        let _lock = take_lock(layout)?;
         let started = Instant::now();
         let settings = match Settings::load(layout)? {
             Some(settings) if settings.boot == daemon::boot_id()? => settings,
             _ => {
                 if layout.run().exists() {
-                    progress("clearing away what an earlier test bed left");
+                    progress("removing the remains of an earlier test bed");
                     Self::clear(layout)?;
                 }
-                network::refuse_strangers()?;
+                network::require_no_other_kubernetes()?;
                 Settings::choose(layout)?
             }
         };
@@ -68,17 +71,17 @@ impl Testbed {
             settings,
             programs,
         };
-        network::raise()?;
+        network::set_up()?;
         settings::write_sysctl("net/ipv4/ip_forward", "1")?;
-        cgroups::raise()?;
+        cgroups::set_up()?;
         configuration::write(layout, &bed.settings)?;
-        bed.start_all(&Component::ON_THEIR_OWN)?;
+        bed.start_all(&Component::INDEPENDENT)?;
         bed.start(Component::ApiServer)?;
         bed.start_all(&Component::CLIENTS)?;
-        wait_until("the default service account", READY_LIMIT, || {
+        wait_until("the default service account", READY_TIMEOUT, || {
             Ok(bed
-                .surroundings()
-                .kubectl(&["get", "serviceaccount", "default"]))
+                .context()
+                .kubectl_succeeds(&["get", "serviceaccount", "default"]))
         })?;
         progress(&format!("up in {:.1} s", started.elapsed().as_secs_f32()));
         Ok(bed)
@@ -89,11 +92,11 @@ impl Testbed {
     /// Succeeds if there is no test bed.
     pub fn down(layout: &Layout) -> Result<()> {
         if !layout.run().exists() {
-            progress("nothing is up");
+            progress("no test bed is up");
             return Ok(());
         }
         require_root("down")?;
-        let _lock = exclusively(layout)?;
+        let _lock = take_lock(layout)?;
         let started = Instant::now();
         Self::clear(layout)?;
         progress(&format!("down in {:.1} s", started.elapsed().as_secs_f32()));
@@ -138,18 +141,18 @@ impl Testbed {
         Ok(())
     }
 
-    /// Takes a shared turn on the cluster, and waits while a test has a sole turn.
-    pub fn shared_turn(&self) -> Result<Turn> {
+    /// Takes a shared lock on the cluster; waits while a test holds the exclusive lock.
+    pub fn lock_shared(&self) -> Result<ClusterLock> {
         let file = File::create(self.layout.tests_lock())?;
         file.lock_shared()?;
-        Ok(Turn { _lock: file })
+        Ok(ClusterLock { _file: file })
     }
 
-    /// Takes the sole turn, for a test that disturbs the components that other tests use.
-    pub fn sole_turn(&self) -> Result<Turn> {
+    /// Takes the exclusive lock, for a test that disturbs components that other tests use.
+    pub fn lock_exclusive(&self) -> Result<ClusterLock> {
         let file = File::create(self.layout.tests_lock())?;
         file.lock()?;
-        Ok(Turn { _lock: file })
+        Ok(ClusterLock { _file: file })
     }
 
     /// Returns the path of the administrator's kubeconfig.
@@ -169,7 +172,7 @@ impl Testbed {
         images::pinned(self, name)
     }
 
-    /// Returns the registry with a password.
+    /// Returns the private registry, which requires a password.
     #[must_use]
     pub fn private_registry(&self) -> PrivateRegistry {
         PrivateRegistry {
@@ -209,7 +212,7 @@ impl Testbed {
             self.launch(component)?;
         }
         for &component in components {
-            self.await_ready(component)?;
+            self.wait_until_ready(component)?;
         }
         Ok(())
     }
@@ -232,27 +235,27 @@ impl Testbed {
     fn launch(&self, component: Component) -> Result<()> {
         let run = self.layout.run();
         let daemon = self.daemon(component, &run);
-        let (program, arguments) = component.command(self.surroundings())?;
+        let (program, arguments) = component.command(self.context())?;
         if component == Component::Kubelet && daemon.process()?.is_none() {
-            self.surroundings().doubt_node();
+            self.context().mark_node_unknown();
         }
-        if daemon.ensure(&self.programs.search_path(), &program, &arguments)? {
+        if daemon.ensure_running(&self.programs.search_path(), &program, &arguments)? {
             progress(&format!("starting {}", component.name()));
         }
         Ok(())
     }
 
-    fn await_ready(&self, component: Component) -> Result<()> {
+    fn wait_until_ready(&self, component: Component) -> Result<()> {
         let run = self.layout.run();
         let daemon = self.daemon(component, &run);
-        wait_until(component.name(), READY_LIMIT, || {
-            if component.is_ready(self.surroundings()) {
+        wait_until(component.name(), READY_TIMEOUT, || {
+            if component.is_ready(self.context()) {
                 return Ok(true);
             }
             if daemon.process()?.is_none() {
-                progress(&format!("the end of {}:", daemon.log.display()));
-                eprintln!("{}", daemon.last_words());
-                bail!("{} ended", component.name());
+                progress(&format!("last lines of {}:", daemon.log.display()));
+                eprintln!("{}", daemon.log_tail());
+                bail!("{} exited", component.name());
             }
             Ok(false)
         })
@@ -273,8 +276,8 @@ impl Testbed {
         self.daemon(component, &self.layout.run()).kill()
     }
 
-    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    pub(crate) fn context(&self) -> ComponentContext<'_> {
+        ComponentContext {
             layout: &self.layout,
             settings: &self.settings,
             programs: &self.programs,
@@ -292,10 +295,10 @@ impl Testbed {
     fn clear(layout: &Layout) -> Result<()> {
         let run = layout.run();
         let settings = Settings::load(layout)?;
-        progress("ending processes");
+        progress("killing processes");
         let mut ended = Vec::new();
         // Repeated, because a process may have started another one before it ended.
-        wait_until("the end of every process", END_LIMIT, || {
+        wait_until("the end of every process", END_TIMEOUT, || {
             let mut left = daemon::marked(&run)?;
             left.extend(cgroups::processes(None)?);
             for process in &left {
@@ -304,21 +307,23 @@ impl Testbed {
             }
             Ok(left.is_empty())
         })?;
-        // All processes have ended. Waiting until init has reaped them is only cosmetic and may
-        // fail.
-        let _ = wait_until("the burial of every process", BURIAL_LIMIT, || {
+        // All processes have ended. Zombies only clutter the process list, so a timeout is ignored.
+        let _ = wait_until("init to reap every process", REAP_TIMEOUT, || {
             Ok(!ended.iter().any(|pid| daemon::is_zombie(*pid)))
         });
-        progress("removing mounts, groups, rules and addresses");
+        progress("removing mounts, control groups, iptables rules and addresses");
         residue::clear(&run)?;
-        wait_until("the removal of control groups", END_LIMIT, cgroups::lower)?;
-        network::lower()?;
+        wait_until(
+            "the removal of control groups",
+            END_TIMEOUT,
+            cgroups::tear_down,
+        )?;
+        network::tear_down()?;
         if let Some(settings) = settings {
             settings.restore_sysctls()?;
             settings.remove_new_directories()?;
         }
-        // The absence of this directory means that everything above is done, so one rename removes
-        // it.
+        // `down` is complete if this directory does not exist, so a single rename removes it.
         let gone = run.with_added_extension("gone");
         if gone.exists() {
             fs::remove_dir_all(&gone)?;
@@ -340,8 +345,8 @@ fn require_root(what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Takes the lock for `up` and `down`, which is held as long as the file is open.
-fn exclusively(layout: &Layout) -> Result<File> {
+/// Takes the lock of `up` and `down`, which is held while the returned file is open.
+fn take_lock(layout: &Layout) -> Result<File> {
     let path = layout.lock();
     if let Some(parent) = path.parent() {
         layout::make_dir(parent)?;

@@ -20,7 +20,7 @@ pub fn ensure(directory: &Path) -> Result<()> {
 
     let authority = authority("krm test bed")?;
     layout::write(&directory.join("ca.crt"), authority.pem())?;
-    serve(
+    issue_server_certificate(
         directory,
         "apiserver",
         &authority,
@@ -39,7 +39,7 @@ pub fn ensure(directory: &Path) -> Result<()> {
     // A separate CA, because trust in the cluster must not include trust in the registry.
     let registries = self::authority("krm test bed registries")?;
     layout::write(&directory.join("registry-ca.crt"), registries.pem())?;
-    serve(
+    issue_server_certificate(
         directory,
         "registry",
         &registries,
@@ -52,15 +52,17 @@ pub fn ensure(directory: &Path) -> Result<()> {
     layout::write(&done, "")
 }
 
+/// Creates a certificate authority (CA).
 fn authority(name: &str) -> Result<CertifiedIssuer<'static, KeyPair>> {
     let mut parameters = CertificateParams::default();
     parameters.distinguished_name.push(DnType::CommonName, name);
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    CertifiedIssuer::self_signed(parameters, KeyPair::generate()?).context("cannot make a CA")
+    CertifiedIssuer::self_signed(parameters, KeyPair::generate()?).context("cannot create a CA")
 }
 
-fn serve(
+/// Writes a server key and its certificate for these host names and addresses.
+fn issue_server_certificate(
     directory: &Path,
     name: &str,
     authority: &CertifiedIssuer<'static, KeyPair>,

@@ -1,7 +1,7 @@
 //! The control groups of the pods, all below one directory in every hierarchy.
 //!
-//! They identify a container's processes: for a fault that stops them, and for the end of the test
-//! bed, which kills all of them whatever the state of the runtime.
+//! They identify the processes of a container. A fault stops these processes, and `down` kills the
+//! processes of all containers, even if containerd does not run.
 
 use std::{
     fs,
@@ -21,20 +21,20 @@ const MOUNT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 5] = ["cpu", "cpuset", "io", "memory", "pids"];
 
 /// Creates the directory in every hierarchy, because the kubelet requires that its root exists.
-pub fn raise() -> Result<()> {
+pub fn set_up() -> Result<()> {
     for hierarchy in hierarchies()? {
         let root = hierarchy.join(ROOT);
         if hierarchy.join("cgroup.subtree_control").exists() {
-            delegate(&hierarchy);
+            enable_controllers(&hierarchy);
         }
         match fs::create_dir(&root) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => {
-                return Err(error).with_context(|| format!("cannot make {}", root.display()));
+                return Err(error).with_context(|| format!("cannot create {}", root.display()));
             }
         }
-        // In the old cpuset controller a new group has no processors, so nothing can run in it.
+        // With cgroup v1, a new cpuset group has no processors, so nothing can run in it.
         for file in ["cpuset.cpus", "cpuset.mems"] {
             if let Ok(parents) = fs::read_to_string(hierarchy.join(file))
                 && root.join("cgroup.clone_children").exists()
@@ -43,7 +43,7 @@ pub fn raise() -> Result<()> {
             }
         }
         if root.join("cgroup.subtree_control").exists() {
-            delegate(&root);
+            enable_controllers(&root);
         }
     }
     Ok(())
@@ -54,8 +54,8 @@ pub fn processes(container: Option<&str>) -> Result<Vec<Process>> {
     let mut pids = Vec::new();
     for hierarchy in hierarchies()? {
         for group in groups(&hierarchy.join(ROOT)) {
-            let wanted = container.is_none_or(|id| group.ends_with(id));
-            if wanted && let Ok(listed) = fs::read_to_string(group.join("cgroup.procs")) {
+            let is_selected = container.is_none_or(|id| group.ends_with(id));
+            if is_selected && let Ok(listed) = fs::read_to_string(group.join("cgroup.procs")) {
                 pids.extend(listed.lines().filter_map(|line| line.parse::<i32>().ok()));
             }
         }
@@ -68,7 +68,7 @@ pub fn processes(container: Option<&str>) -> Result<Vec<Process>> {
 }
 
 /// Removes the directories; returns `false` while a process in them still runs.
-pub fn lower() -> Result<bool> {
+pub fn tear_down() -> Result<bool> {
     let mut empty = true;
     for hierarchy in hierarchies()? {
         let mut found = groups(&hierarchy.join(ROOT));
@@ -102,6 +102,7 @@ fn hierarchies() -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// Returns a control group and all groups below it.
 fn groups(root: &Path) -> Vec<PathBuf> {
     if !root.is_dir() {
         return Vec::new();
@@ -118,7 +119,7 @@ fn groups(root: &Path) -> Vec<PathBuf> {
 /// Enables controllers for child groups.
 ///
 /// Missing controllers are ignored here; the kubelet reports those that it requires.
-fn delegate(group: &Path) {
+fn enable_controllers(group: &Path) {
     for controller in CONTROLLERS {
         let _ = fs::write(
             group.join("cgroup.subtree_control"),

@@ -46,12 +46,14 @@ pub enum Component {
 
 /// The values that a component's command line and readiness depend on.
 #[derive(Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct ComponentContext<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) settings: &'a Settings,
     pub(crate) programs: &'a Programs,
 }
 
+/// Time limit for one connection or response of a readiness check.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 const KUBELET_PORT: u16 = 10250;
 const PROXY_HEALTH_PORT: u16 = 10256;
 
@@ -59,7 +61,7 @@ const PROXY_HEALTH_PORT: u16 = 10256;
 
 impl Component {
     /// Components without dependencies; the API server needs etcd.
-    pub(crate) const ON_THEIR_OWN: [Self; 4] = [
+    pub(crate) const INDEPENDENT: [Self; 4] = [
         Self::Etcd,
         Self::OpenRegistry,
         Self::PrivateRegistry,
@@ -77,11 +79,11 @@ impl Component {
 
     /// Returns every component, each after those it needs.
     pub fn all() -> impl Iterator<Item = Self> {
-        let own = Self::ON_THEIR_OWN.into_iter();
+        let own = Self::INDEPENDENT.into_iter();
         own.chain([Self::ApiServer]).chain(Self::CLIENTS)
     }
 
-    /// Returns the name of the component's log and process record.
+    /// Returns the name of the component, of its log and of its process record.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -99,47 +101,48 @@ impl Component {
     }
 
     /// Returns the program and its arguments.
-    pub(crate) fn command(self, around: Surroundings<'_>) -> Result<(PathBuf, Vec<String>)> {
+    pub(crate) fn command(self, context: ComponentContext<'_>) -> Result<(PathBuf, Vec<String>)> {
         let program = match self {
             Self::Etcd => PathBuf::from("/usr/bin/etcd"),
             Self::OpenRegistry | Self::PrivateRegistry => PathBuf::from("/usr/bin/docker-registry"),
-            Self::Containerd => around.programs.path("containerd")?,
-            Self::Dns => around.programs.path("coredns")?,
-            _ => around.programs.path("kube")?,
+            Self::Containerd => context.programs.path("containerd")?,
+            Self::Dns => context.programs.path("coredns")?,
+            _ => context.programs.path("kube")?,
         };
         let arguments = match self {
-            Self::Etcd => self.etcd(around),
+            Self::Etcd => self.etcd(context),
             Self::OpenRegistry | Self::PrivateRegistry => {
                 vec![
                     "serve".to_owned(),
-                    around.config(&format!("{}.json", self.name())),
+                    context.config(&format!("{}.json", self.name())),
                 ]
             }
-            Self::Containerd => vec!["--config".to_owned(), around.config("containerd.toml")],
-            Self::Dns => vec!["-conf".to_owned(), around.config("Corefile")],
-            Self::ApiServer => self.apiserver(around),
-            Self::ControllerManager => self.controller_manager(around),
-            Self::Scheduler => self.client(around, &["--leader-elect=false", "--secure-port=0"]),
-            Self::Proxy => self.proxy(around),
-            Self::Kubelet => self.kubelet(around),
+            Self::Containerd => vec!["--config".to_owned(), context.config("containerd.toml")],
+            Self::Dns => vec!["-conf".to_owned(), context.config("Corefile")],
+            Self::ApiServer => self.apiserver(context),
+            Self::ControllerManager => self.controller_manager(context),
+            Self::Scheduler => self.client(context, &["--leader-elect=false", "--secure-port=0"]),
+            Self::Proxy => self.proxy(context),
+            Self::Kubelet => self.kubelet(context),
         };
         Ok((program, arguments))
     }
 
-    /// Returns whether the component serves.
-    pub(crate) fn is_ready(self, around: Surroundings<'_>) -> bool {
+    /// Returns whether the component is ready.
+    pub(crate) fn is_ready(self, context: ComponentContext<'_>) -> bool {
         let loopback = Ipv4Addr::LOCALHOST.to_string();
         match self {
-            Self::Etcd => connects(&loopback, around.settings.etcd_port),
-            Self::OpenRegistry => connects(&loopback, around.settings.registry_port),
+            Self::Etcd => accepts_connections(&loopback, context.settings.etcd_port),
+            Self::OpenRegistry => accepts_connections(&loopback, context.settings.registry_port),
             Self::PrivateRegistry => private_registry()
                 .parse()
-                .is_ok_and(|address| TcpStream::connect_timeout(&address, GLANCE).is_ok()),
+                .is_ok_and(|address| TcpStream::connect_timeout(&address, CHECK_TIMEOUT).is_ok()),
             Self::Containerd => {
-                UnixStream::connect(around.layout.in_run("containerd.sock")).is_ok()
+                UnixStream::connect(context.layout.in_run("containerd.sock")).is_ok()
             }
             Self::ApiServer => {
-                connects(NODE, API_PORT) && around.kubectl(&["get", "--raw", "/readyz"])
+                accepts_connections(NODE, API_PORT)
+                    && context.kubectl_succeeds(&["get", "--raw", "/readyz"])
             }
             Self::Proxy => answers_ok(NODE, PROXY_HEALTH_PORT, "/livez"),
             Self::Dns => answers_ok(DNS, 8181, "/ready"),
@@ -148,19 +151,19 @@ impl Component {
                 // ready.
                 let state = r#"{.status.conditions[?(@.type=="Ready")].status}{.spec.taints}"#;
                 let state = format!("--output=jsonpath={state}");
-                connects(NODE, KUBELET_PORT)
-                    && around.kubectl_prints(&["get", "node", NODE_NAME, &state]) == "True"
+                accepts_connections(NODE, KUBELET_PORT)
+                    && context.kubectl_output(&["get", "node", NODE_NAME, &state]) == "True"
             }
-            // The node becomes ready, and accounts appear, only if these two work.
+            // Not checked here: without them no node becomes ready and no service account appears.
             Self::ControllerManager | Self::Scheduler => true,
         }
     }
 
-    fn etcd(self, around: Surroundings<'_>) -> Vec<String> {
-        let client = format!("http://127.0.0.1:{}", around.settings.etcd_port);
-        let peer = format!("http://127.0.0.1:{}", around.settings.etcd_peer_port);
+    fn etcd(self, context: ComponentContext<'_>) -> Vec<String> {
+        let client = format!("http://127.0.0.1:{}", context.settings.etcd_port);
+        let peer = format!("http://127.0.0.1:{}", context.settings.etcd_peer_port);
         vec![
-            format!("--data-dir={}", around.layout.in_run("etcd").display()),
+            format!("--data-dir={}", context.layout.in_run("etcd").display()),
             // The data need not survive a power failure.
             "--unsafe-no-fsync".to_owned(),
             "--log-level=warn".to_owned(),
@@ -172,20 +175,20 @@ impl Component {
         ]
     }
 
-    fn apiserver(self, around: Surroundings<'_>) -> Vec<String> {
-        let cert = |name: &str| around.cert(name);
+    fn apiserver(self, context: ComponentContext<'_>) -> Vec<String> {
+        let cert = |name: &str| context.cert(name);
         vec![
             self.name().to_owned(),
             format!(
                 "--etcd-servers=http://127.0.0.1:{}",
-                around.settings.etcd_port
+                context.settings.etcd_port
             ),
             format!("--bind-address={NODE}"),
             format!("--advertise-address={NODE}"),
             format!("--secure-port={API_PORT}"),
             format!("--tls-cert-file={}", cert("apiserver.crt")),
             format!("--tls-private-key-file={}", cert("apiserver.key")),
-            format!("--token-auth-file={}", around.config("tokens.csv")),
+            format!("--token-auth-file={}", context.config("tokens.csv")),
             "--authorization-mode=RBAC".to_owned(),
             format!("--service-cluster-ip-range={SERVICES}"),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
@@ -200,21 +203,21 @@ impl Component {
         ]
     }
 
-    fn controller_manager(self, around: Surroundings<'_>) -> Vec<String> {
+    fn controller_manager(self, context: ComponentContext<'_>) -> Vec<String> {
         let key = format!(
             "--service-account-private-key-file={}",
-            around.cert("accounts.key")
+            context.cert("accounts.key")
         );
-        let ca = format!("--root-ca-file={}", around.cert("ca.crt"));
+        let ca = format!("--root-ca-file={}", context.cert("ca.crt"));
         self.client(
-            around,
+            context,
             &["--leader-elect=false", "--secure-port=0", &key, &ca],
         )
     }
 
-    fn proxy(self, around: Surroundings<'_>) -> Vec<String> {
+    fn proxy(self, context: ComponentContext<'_>) -> Vec<String> {
         self.client(
-            around,
+            context,
             &[
                 &format!("--hostname-override={NODE_NAME}"),
                 &format!("--cluster-cidr={PODS}"),
@@ -235,12 +238,12 @@ impl Component {
         )
     }
 
-    fn kubelet(self, around: Surroundings<'_>) -> Vec<String> {
-        let root = around.layout.in_run("kubelet");
+    fn kubelet(self, context: ComponentContext<'_>) -> Vec<String> {
+        let root = context.layout.in_run("kubelet");
         self.client(
-            around,
+            context,
             &[
-                &format!("--config={}", around.config("kubelet.json")),
+                &format!("--config={}", context.config("kubelet.json")),
                 &format!("--root-dir={}", root.display()),
                 &format!("--cert-dir={}", root.join("pki").display()),
                 &format!("--hostname-override={NODE_NAME}"),
@@ -249,8 +252,8 @@ impl Component {
         )
     }
 
-    fn client(self, around: Surroundings<'_>, flags: &[&str]) -> Vec<String> {
-        let kubeconfig = around.layout.in_run("kubeconfig");
+    fn client(self, context: ComponentContext<'_>, flags: &[&str]) -> Vec<String> {
+        let kubeconfig = context.layout.in_run("kubeconfig");
         let own = [
             self.name().to_owned(),
             format!("--kubeconfig={}", kubeconfig.display()),
@@ -261,9 +264,9 @@ impl Component {
     }
 }
 
-// === impl Surroundings ===
+// === impl ComponentContext ===
 
-impl Surroundings<'_> {
+impl ComponentContext<'_> {
     fn config(&self, name: &str) -> String {
         self.layout
             .in_run("config")
@@ -276,28 +279,28 @@ impl Surroundings<'_> {
         self.layout.in_run("certs").join(name).display().to_string()
     }
 
-    /// Sets the node's readiness, if there is a node, to unknown.
+    /// Sets the node's condition `Ready` to `Unknown`, if the node exists.
     ///
-    /// The last kubelet's report must not count as ready before the next kubelet has reported.
-    pub(crate) fn doubt_node(&self) {
-        let doubt = r#"{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}"#;
-        self.kubectl(&[
+    /// Otherwise the report of the previous kubelet would count for the next one.
+    pub(crate) fn mark_node_unknown(&self) {
+        let unknown = r#"{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}"#;
+        let _ = self.run_kubectl(&[
             "patch",
             "node",
             NODE_NAME,
             "--subresource=status",
             "--patch",
-            doubt,
+            unknown,
         ]);
     }
 
     /// Returns whether kubectl succeeds with these arguments.
-    pub(crate) fn kubectl(&self, arguments: &[&str]) -> bool {
+    pub(crate) fn kubectl_succeeds(&self, arguments: &[&str]) -> bool {
         self.run_kubectl(arguments).is_some()
     }
 
     /// Returns the output of kubectl, or an empty string if it fails.
-    fn kubectl_prints(&self, arguments: &[&str]) -> String {
+    fn kubectl_output(&self, arguments: &[&str]) -> String {
         let printed = self.run_kubectl(arguments).unwrap_or_default();
         String::from_utf8_lossy(&printed).into_owned()
     }
@@ -315,26 +318,27 @@ impl Surroundings<'_> {
     }
 }
 
-const GLANCE: Duration = Duration::from_secs(1);
-
-fn dial(host: &str, port: u16) -> Option<TcpStream> {
+/// Makes a TCP connection within [`CHECK_TIMEOUT`].
+fn connect(host: &str, port: u16) -> Option<TcpStream> {
     let address = SocketAddr::new(host.parse().ok()?, port);
-    TcpStream::connect_timeout(&address, GLANCE).ok()
+    TcpStream::connect_timeout(&address, CHECK_TIMEOUT).ok()
 }
 
-fn connects(host: &str, port: u16) -> bool {
-    dial(host, port).is_some()
+/// Returns whether a TCP connection can be made.
+fn accepts_connections(host: &str, port: u16) -> bool {
+    connect(host, port).is_some()
 }
 
+/// Returns whether a GET request to this path is answered with status 200.
 fn answers_ok(host: &str, port: u16, path: &str) -> bool {
-    let ask = || {
-        let mut stream = dial(host, port)?;
-        stream.set_read_timeout(Some(GLANCE)).ok()?;
+    let has_status_200 = || {
+        let mut stream = connect(host, port)?;
+        stream.set_read_timeout(Some(CHECK_TIMEOUT)).ok()?;
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok()?;
         let status = answer.split(|byte| *byte == b' ').nth(1)?;
         Some(status == b"200")
     };
-    ask().unwrap_or(false)
+    has_status_200().unwrap_or(false)
 }

@@ -1,4 +1,4 @@
-//! The configuration files of the components, as text.
+//! Writes the configuration files of the components.
 
 use std::path::Path;
 
@@ -37,12 +37,16 @@ pub fn write(layout: &Layout, settings: &Settings) -> Result<()> {
     )?;
     layout::write(&layout.in_run("kubeconfig"), kubeconfig(&run, settings)?)?;
     layout::write(&config("containerd.toml"), containerd(&run, settings))?;
-    layout::write(&layout.in_run("cni/10-testbed.conflist"), network(&run)?)?;
+    layout::write(
+        &layout.in_run("cni/10-testbed.conflist"),
+        cni_network(&run)?,
+    )?;
     layout::write(&config("kubelet.json"), kubelet(&run)?)?;
-    layout::write(&config("Corefile"), names(&run))?;
+    layout::write(&config("Corefile"), corefile(&run))?;
     registries::write_configuration(layout, settings)
 }
 
+/// Returns the kubeconfig of the cluster's administrator.
 fn kubeconfig(run: &Path, settings: &Settings) -> Result<String> {
     // JSON is also YAML, and a serialiser does the quoting.
     let config = json!({
@@ -98,7 +102,8 @@ disable = true
     )
 }
 
-fn network(run: &Path) -> Result<String> {
+/// Returns the CNI configuration of the pod network.
+fn cni_network(run: &Path) -> Result<String> {
     let config = json!({
         "cniVersion": "0.4.0",
         "name": crate::residue::NETWORK,
@@ -118,6 +123,7 @@ fn network(run: &Path) -> Result<String> {
     Ok(serde_json::to_string_pretty(&config)?)
 }
 
+/// Returns the configuration of the kubelet.
 fn kubelet(run: &Path) -> Result<String> {
     let config = json!({
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -150,7 +156,8 @@ fn kubelet(run: &Path) -> Result<String> {
     Ok(serde_json::to_string_pretty(&config)?)
 }
 
-fn names(run: &Path) -> String {
+/// Returns the configuration of CoreDNS.
+fn corefile(run: &Path) -> String {
     let kubeconfig = run.join("kubeconfig");
     format!(
         ".:53 {{\n  bind {DNS}\n  errors\n  ready {DNS}:8181\n  kubernetes cluster.local {{\n    \

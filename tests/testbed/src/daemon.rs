@@ -1,4 +1,4 @@
-//! Long-lived processes, which outlive the program that starts them and are recognised later.
+//! Processes that outlive the program that starts them, and that a later program identifies.
 //!
 //! A pid alone does not identify a process, because the kernel reuses pids. A record therefore also
 //! holds the start time, and signals go through a pidfd that is opened before the comparison, so
@@ -30,10 +30,10 @@ use crate::layout;
 const MARK: &str = "KRM_TESTBED_RUN";
 
 /// Time limit for a process to end after SIGTERM, before SIGKILL.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time limit for the kernel to remove a killed process.
-const REAPING: Duration = Duration::from_secs(10);
+/// Time limit for a process to end after SIGKILL.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The record that distinguishes a process from a later one with the same pid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct Process {
     handle: OwnedFd,
 }
 
-/// A program to keep running, and the record of its process.
+/// A program that runs in the background, and the record of its process.
 #[derive(Debug)]
 pub struct Daemon<'a> {
     /// Name of the program and of its record.
@@ -79,7 +79,12 @@ impl Daemon<'_> {
     }
 
     /// Starts the program unless it runs; returns whether it was started.
-    pub fn ensure(&self, search_path: &str, program: &Path, arguments: &[String]) -> Result<bool> {
+    pub fn ensure_running(
+        &self,
+        search_path: &str,
+        program: &Path,
+        arguments: &[String],
+    ) -> Result<bool> {
         if self.process()?.is_some() {
             return Ok(false);
         }
@@ -102,12 +107,12 @@ impl Daemon<'_> {
             .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start {}", self.name))?;
-        let pid = i32::try_from(child.id()).context("a pid is a positive i32")?;
+        let pid = i32::try_from(child.id()).context("the pid is not an i32")?;
         // If the process has already ended, the readiness check reports it with the log.
         if let Some(identity) = Identity::of(pid) {
             layout::write(&self.record(), serde_json::to_vec(&identity)?)?;
         }
-        // Reaps a daemon that ends during this program, because a zombie would look alive.
+        // Reaps a daemon that ends before this program, because a pidfd of a zombie can be opened.
         std::thread::spawn(move || {
             let mut child = child;
             child.wait()
@@ -118,9 +123,9 @@ impl Daemon<'_> {
     /// Stops the process with SIGTERM, then with SIGKILL.
     pub fn stop(&self) -> Result<()> {
         if let Some(process) = self.process()? {
-            process.end(PATIENCE)?;
+            process.terminate(STOP_TIMEOUT)?;
         }
-        self.forget()
+        self.remove_record()
     }
 
     /// Kills the process, like a crash.
@@ -128,12 +133,12 @@ impl Daemon<'_> {
         if let Some(process) = self.process()? {
             process.kill()?;
         }
-        self.forget()
+        self.remove_record()
     }
 
-    /// Returns the end of the log, for a message about a failure.
+    /// Returns the last 2000 bytes of the log, for error output.
     #[must_use]
-    pub fn last_words(&self) -> String {
+    pub fn log_tail(&self) -> String {
         tail(&self.log).unwrap_or_default()
     }
 
@@ -141,7 +146,7 @@ impl Daemon<'_> {
         self.run.join("pids").join(self.name)
     }
 
-    fn forget(&self) -> Result<()> {
+    fn remove_record(&self) -> Result<()> {
         match fs::remove_file(self.record()) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
@@ -152,7 +157,7 @@ impl Daemon<'_> {
 // === impl Process ===
 
 impl Process {
-    /// Opens a process by its pid; returns `None` if there is none.
+    /// Opens the process with this pid; returns `None` if it does not exist.
     pub fn open(pid: i32) -> Result<Option<Self>> {
         let Some(pid) = Pid::from_raw(pid) else {
             return Ok(None);
@@ -160,7 +165,7 @@ impl Process {
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(handle) => Ok(Some(Self { pid, handle })),
             Err(rustix::io::Errno::SRCH) => Ok(None),
-            Err(error) => Err(error).context("cannot take hold of a process"),
+            Err(error) => Err(error).context("cannot open a pidfd"),
         }
     }
 
@@ -170,40 +175,41 @@ impl Process {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// Returns the kernel's name for the program, or `None` if the process is gone.
+    /// Returns the kernel's name for the program, or `None` if the process has ended.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         let name = fs::read_to_string(format!("/proc/{}/comm", self.pid())).ok()?;
         Some(name.trim_end().to_owned())
     }
 
-    /// Sends a signal; a process that is gone is not an error.
+    /// Sends a signal; a process that has ended is not an error.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         match pidfd_send_signal(&self.handle, signal) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-            Err(error) => Err(error).with_context(|| format!("cannot signal {}", self.pid())),
+            Err(error) => Err(error)
+                .with_context(|| format!("cannot send a signal to process {}", self.pid())),
         }
     }
 
-    /// Sends SIGTERM, then SIGKILL after `patience`.
-    pub fn end(&self, patience: Duration) -> Result<()> {
+    /// Sends SIGTERM, then SIGKILL if the process still runs after `timeout`.
+    pub fn terminate(&self, timeout: Duration) -> Result<()> {
         self.signal(Signal::TERM)?;
-        if self.gone_within(patience)? {
+        if self.ended_within(timeout)? {
             return Ok(());
         }
         self.kill()
     }
 
-    /// Kills the process and waits until it is gone.
+    /// Kills the process and waits until it has ended.
     pub fn kill(&self) -> Result<()> {
         self.signal(Signal::KILL)?;
-        if !self.gone_within(REAPING)? {
-            anyhow::bail!("process {} does not end", self.pid());
+        if !self.ended_within(KILL_TIMEOUT)? {
+            anyhow::bail!("process {} did not end after SIGKILL", self.pid());
         }
         Ok(())
     }
 
-    fn gone_within(&self, limit: Duration) -> Result<bool> {
+    fn ended_within(&self, limit: Duration) -> Result<bool> {
         let limit = Timespec::try_from(limit)?;
         let mut ended = [PollFd::new(&self.handle, PollFlags::IN)];
         loop {
@@ -243,9 +249,9 @@ pub fn marked(run: &Path) -> Result<Vec<Process>> {
 // === impl Identity ===
 
 impl Identity {
-    /// Returns the identity of a process, or `None` if it is gone or a zombie.
+    /// Returns the identity of a process, or `None` if it does not exist or is a zombie.
     fn of(pid: i32) -> Option<Self> {
-        let fields = status_fields(pid)?;
+        let fields = stat_fields(pid)?;
         if matches!(fields.first()?.as_str(), "Z" | "X") {
             return None;
         }
@@ -259,13 +265,13 @@ impl Identity {
 
 /// Returns whether the process has ended and its parent has not reaped it.
 pub fn is_zombie(pid: i32) -> bool {
-    status_fields(pid).is_some_and(|fields| fields.first().is_some_and(|state| state == "Z"))
+    stat_fields(pid).is_some_and(|fields| fields.first().is_some_and(|state| state == "Z"))
 }
 
 /// Returns the fields of `/proc/PID/stat` from the state on.
 ///
 /// The program's name before it is in parentheses and may contain any character.
-fn status_fields(pid: i32) -> Option<Vec<String>> {
+fn stat_fields(pid: i32) -> Option<Vec<String>> {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields = status.get(status.rfind(')')? + 1..)?.split_whitespace();
     Some(fields.map(str::to_owned).collect())
@@ -277,11 +283,12 @@ pub fn boot_id() -> Result<String> {
     Ok(id.trim().to_owned())
 }
 
+/// Returns the last 2000 bytes of a file.
 fn tail(path: &Path) -> Result<String> {
-    const ENOUGH: u64 = 2000;
+    const LENGTH: u64 = 2000;
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(ENOUGH)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(LENGTH)))?;
     let mut end = Vec::new();
     file.read_to_end(&mut end)?;
     Ok(String::from_utf8_lossy(&end).into_owned())
@@ -304,7 +311,7 @@ mod tests {
         let path = "/usr/bin:/bin";
         assert!(
             daemon
-                .ensure(path, Path::new("sleep"), &["600".to_owned()])
+                .ensure_running(path, Path::new("sleep"), &["600".to_owned()])
                 .unwrap()
         );
     }
@@ -315,7 +322,11 @@ mod tests {
         let daemon = daemon("sleeper", run.path());
         sleep(&daemon);
         assert!(daemon.process().unwrap().is_some());
-        assert!(!daemon.ensure("/bin", Path::new("sleep"), &[]).unwrap());
+        assert!(
+            !daemon
+                .ensure_running("/bin", Path::new("sleep"), &[])
+                .unwrap()
+        );
         daemon.stop().unwrap();
         assert!(daemon.process().unwrap().is_none());
         assert!(marked(run.path()).unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! Faults of a cluster, for tests.
+//! Faults that a test can cause in the cluster.
 //!
 //! Each fault lasts until the returned value is dropped, also if a test panics. An error while
 //! healing is printed to standard error, because a drop cannot return it.
@@ -19,19 +19,19 @@ pub use slow_registry::{Pace, SlowRegistry};
 /// A fault that is healed when this value is dropped.
 #[must_use = "a fault heals as soon as it is dropped"]
 pub struct Fault<'a> {
-    what: String,
+    description: String,
     heal: Option<Box<dyn FnOnce() -> Result<()> + Send + 'a>>,
 }
 
-/// Time limit for processes to stop.
-const LIMIT: Duration = Duration::from_secs(30);
+/// Time limit for all processes of a container to be stopped.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 // === impl Fault ===
 
 impl<'a> Fault<'a> {
-    fn new(what: impl Into<String>, heal: impl FnOnce() -> Result<()> + Send + 'a) -> Self {
+    fn new(description: impl Into<String>, heal: impl FnOnce() -> Result<()> + Send + 'a) -> Self {
         Self {
-            what: what.into(),
+            description: description.into(),
             heal: Some(Box::new(heal)),
         }
     }
@@ -45,7 +45,7 @@ impl<'a> Fault<'a> {
 impl Drop for Fault<'_> {
     fn drop(&mut self) {
         if let Some(Err(error)) = self.heal.take().map(|heal| heal()) {
-            eprintln!("testbed: cannot heal {}: {error:#}", self.what);
+            eprintln!("testbed: cannot heal {}: {error:#}", self.description);
         }
     }
 }
@@ -86,16 +86,20 @@ impl Testbed {
         }
         // Repeated until no process is new, because one may fork while its siblings are stopped.
         let mut stopped = Vec::new();
-        wait_until("a standing container", LIMIT, || {
-            let processes = cgroups::processes(Some(&id))?;
-            let pids: Vec<i32> = processes.iter().map(Process::pid).collect();
-            for process in &processes {
-                process.signal(Signal::STOP)?;
-            }
-            Ok(std::mem::replace(&mut stopped, pids.clone()) == pids)
-        })?;
-        let what = format!("container {id}");
-        Ok(Fault::new(what, move || {
+        wait_until(
+            "all processes of the container to stop",
+            STOP_TIMEOUT,
+            || {
+                let processes = cgroups::processes(Some(&id))?;
+                let pids: Vec<i32> = processes.iter().map(Process::pid).collect();
+                for process in &processes {
+                    process.signal(Signal::STOP)?;
+                }
+                Ok(std::mem::replace(&mut stopped, pids.clone()) == pids)
+            },
+        )?;
+        let description = format!("container {id}");
+        Ok(Fault::new(description, move || {
             for process in cgroups::processes(Some(&id))? {
                 process.signal(Signal::CONT)?;
             }
@@ -106,9 +110,9 @@ impl Testbed {
     /// Kills every process with this name in a container with SIGKILL; returns whether there was
     /// one.
     ///
-    /// This fault is not healed; the kubelet handles the consequences.
+    /// This fault is not healed; the kubelet reacts to it as to any ended process.
     pub fn kill_in_container(&self, id: &str, program: &str) -> Result<bool> {
-        let found = programs(id, program)?;
+        let found = processes_named(id, program)?;
         for process in &found {
             process.signal(Signal::KILL)?;
         }
@@ -117,7 +121,7 @@ impl Testbed {
 
     /// Returns whether a program with this name runs in a container.
     pub fn runs_in_container(&self, id: &str, program: &str) -> Result<bool> {
-        Ok(!programs(id, program)?.is_empty())
+        Ok(!processes_named(id, program)?.is_empty())
     }
 
     /// Drops all packets to and from a pod; nothing is refused.
@@ -159,7 +163,7 @@ impl Testbed {
     /// Changes the private registry's password, so that the configured one is no longer valid.
     pub fn with_expired_registry_password(&self) -> Result<Fault<'_>> {
         let user = &self.settings.registry_user;
-        registries::set_password(&self.layout, user, &settings::random_word()?)?;
+        registries::set_password(&self.layout, user, &settings::random_hex()?)?;
         Ok(Fault::new("the registry's password", move || {
             registries::set_password(&self.layout, user, &self.settings.registry_password)
         }))
@@ -172,7 +176,7 @@ impl Testbed {
             return Ok(Fault::new(host, || Ok(())));
         }
         let endpoint = format!("http://127.0.0.1:{}", self.settings.registry_port);
-        registries::trust(&self.layout, host, &endpoint, None)?;
+        registries::write_hosts_file(&self.layout, host, &endpoint, None)?;
         Ok(Fault::new(host, move || {
             Ok(std::fs::remove_dir_all(directory)?)
         }))
@@ -184,7 +188,8 @@ impl Testbed {
     }
 }
 
-fn programs(container: &str, name: &str) -> Result<Vec<Process>> {
+/// Returns the processes of a container that have this program name.
+fn processes_named(container: &str, name: &str) -> Result<Vec<Process>> {
     let id = container.strip_prefix("containerd://").unwrap_or(container);
     let mut found = cgroups::processes(Some(id))?;
     found.retain(|process| process.name().as_deref() == Some(name));

@@ -24,16 +24,16 @@ use crate::{Testbed, layout, progress, push::Target};
 const TAG: &str = "v1";
 
 /// Additional tags of `functions/count`, like those in catalogs.
-const MORE_TAGS: [&str; 3] = ["latest", "v1.0", "v1.0.0"];
+const ADDITIONAL_TAGS: [&str; 3] = ["latest", "v1.0", "v1.0.0"];
 
 /// Tag of the images that a developer deploys, as in `deploy/overlays/dev`.
 const DEVELOPMENT_TAG: &str = "dev";
 
 /// File in the run directory with the digest of every image in the open registry.
-const PINNED: &str = "images.json";
+const DIGESTS_FILE: &str = "images.json";
 
-/// Architecture that no test runs on.
-const ELSEWHERE: &str = "s390x";
+/// Architecture on which no test runs.
+const FOREIGN_ARCHITECTURE: &str = "s390x";
 
 /// Pushes the pause image, which holds a pod's namespaces; no pod starts without it.
 pub(crate) fn push_pause(bed: &Testbed) -> Result<()> {
@@ -54,13 +54,13 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     let private = Target::private(&bed.private_registry())?;
     let mut pinned = BTreeMap::new();
 
-    progress("building wrapper-server (as it is shipped, which takes minutes the first time)");
+    progress("building wrapper-server (release build, several minutes the first time)");
     pinned.insert(
         "wrapper-server".to_owned(),
         programs::push_wrapper(&bed.open_registry(), DEVELOPMENT_TAG)?,
     );
 
-    progress("building function-runner (minutes the first time)");
+    progress("building function-runner (several minutes the first time)");
     pinned.insert(
         "function-runner".to_owned(),
         programs::push_runner(&bed.open_registry(), DEVELOPMENT_TAG)?,
@@ -69,7 +69,7 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     progress("building functions/count (shell)");
     let count = count()?;
     private.push_index("functions/count", TAG, &count)?;
-    for tag in MORE_TAGS {
+    for tag in ADDITIONAL_TAGS {
         open.push_index("functions/count", tag, &count)?;
     }
     let count = open.push_index("functions/count", TAG, &count)?;
@@ -95,8 +95,8 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
     let tree = python::root(&parts)?.file("function.py", 0o644, script)?;
     let annotate = image(&tree, &["/usr/bin/python3", "/function.py"])?;
 
-    progress("building bad functions");
-    let tree = Tree::new().file("callers", 0o755, programs::foreign_tool("callers")?)?;
+    progress("building functions that fail");
+    let tree = Tree::new().file("callers", 0o755, programs::test_tool("callers")?)?;
     let functions = [
         ("tools/callers", image(&tree, &["/callers"])?),
         ("functions/unprivileged", unprivileged()?),
@@ -108,11 +108,11 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
         ("functions/environment", environment()?),
         ("bad/linked-wrapper", linked_wrapper()?),
     ];
-    for (name, image) in functions.into_iter().chain(bad()?) {
+    for (name, image) in functions.into_iter().chain(failing_functions()?) {
         pinned.insert(name.to_owned(), open.push(name, TAG, &image)?.to_string());
     }
     layout::write(
-        &bed.layout.in_run(PINNED),
+        &bed.layout.in_run(DIGESTS_FILE),
         serde_json::to_vec_pretty(&pinned)?,
     )?;
     progress(&format!(
@@ -128,16 +128,18 @@ pub fn push_images(bed: &Testbed) -> Result<()> {
 /// Without the digest a node could run an earlier image of the same tag.
 pub(crate) fn pinned(bed: &Testbed, name: &str) -> Result<String> {
     let find = || {
-        let text = fs::read(bed.layout.in_run(PINNED))?;
+        let text = fs::read(bed.layout.in_run(DIGESTS_FILE))?;
         let mut pinned: BTreeMap<String, String> = serde_json::from_slice(&text)?;
-        pinned.remove(name).context("no such name")
+        pinned
+            .remove(name)
+            .context("the name is not in the list of pushed images")
     };
     find()
         .with_context(|| format!("image {name} was not pushed"))
         .remedy("push the images: cargo run -p testbed -- images")
 }
 
-/// Makes an index of two platforms with the wrong one first, which cannot run on this machine.
+/// Makes an index of two platforms; the first one cannot run on this machine.
 fn count() -> Result<Index> {
     let script = fs::read(sources().join("count/function.sh"))?;
     let here = image(
@@ -146,23 +148,23 @@ fn count() -> Result<Index> {
             .directory("tmp", 0o1777, 0)?,
         &["/function.sh"],
     )?;
-    let images = vec![foreign()?, here];
+    let images = vec![foreign_image()?, here];
     Ok(Index::new(Flavour::default(), images, &BTreeMap::new())?)
 }
 
 /// Makes a function that returns its input and logs its environment and what it can read of the
 /// wrapper.
 fn environment() -> Result<Image> {
-    let look = "cat /proc/self/environ >&2; \
+    let script = "cat /proc/self/environ >&2; \
                 busybox ls /var/run/secrets/kubernetes.io >&2; \
                 busybox grep -E '^(NoNewPrivs|CapEff|CapBnd|Seccomp):' /proc/self/status >&2; \
                 cat /proc/1/environ >&2; \
                 cat";
-    image(&programs::busybox()?, &["/bin/sh", "-c", look])
+    image(&programs::busybox()?, &["/bin/sh", "-c", script])
 }
 
 /// Makes functions that always fail and must not make the runner fail.
-fn bad() -> Result<Vec<(&'static str, Image)>> {
+fn failing_functions() -> Result<Vec<(&'static str, Image)>> {
     let busybox = programs::busybox()?;
     Ok(vec![
         (
@@ -185,7 +187,7 @@ fn bad() -> Result<Vec<(&'static str, Image)>> {
             )?,
         ),
         ("bad/validator", validator()?),
-        ("bad/wrong-architecture", foreign()?),
+        ("bad/wrong-architecture", foreign_image()?),
     ])
 }
 
@@ -242,9 +244,10 @@ fn unprivileged() -> Result<Image> {
         .build()?)
 }
 
-fn foreign() -> Result<Image> {
+/// Makes an image that cannot run on this machine.
+fn foreign_image() -> Result<Image> {
     let tree = Tree::new().file("function", 0o755, "no program of this machine\n")?;
-    image_for(ELSEWHERE, &tree, &["/function"])
+    image_for(FOREIGN_ARCHITECTURE, &tree, &["/function"])
 }
 
 fn image(tree: &Tree, entrypoint: &[&str]) -> Result<Image> {

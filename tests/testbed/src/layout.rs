@@ -25,7 +25,7 @@ impl Layout {
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
             .or_else(|| env::home_dir().map(|home| home.join(".cache")))
-            .context("neither XDG_CACHE_HOME nor HOME says where caches go")?;
+            .context("neither XDG_CACHE_HOME nor HOME is set")?;
         Ok(Self::at(cache.join("krm-function-runner/testbed")))
     }
 
@@ -64,20 +64,20 @@ impl Layout {
         self.run().join("logs").join(format!("{component}.log"))
     }
 
-    /// Returns the lock file by which `up` and `down` wait for each other.
+    /// Returns the lock file that `up` and `down` hold while they run.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.root.join("lock")
     }
 
-    /// Returns the lock file by which tests that disturb the cluster exclude others.
+    /// Returns the lock file that tests hold: shared, or exclusively if they disturb the cluster.
     #[must_use]
     pub fn tests_lock(&self) -> PathBuf {
         self.root.join("tests.lock")
     }
 }
 
-/// Replaces a file in one step, so that no reader and no crash leaves a partial file.
+/// Replaces a file in one step, so that it is never partial, even after a crash.
 pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
     let fresh = path.with_added_extension("new");
     fs::write(&fresh, contents)
@@ -87,5 +87,5 @@ pub fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
 
 /// Creates a directory and its parents.
 pub fn make_dir(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
+    fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))
 }

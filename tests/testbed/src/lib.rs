@@ -1,12 +1,12 @@
-//! A real Kubernetes on one machine, for tests: etcd, API server, controllers, scheduler, kubelet,
-//! containerd, kube-proxy, DNS and two registries, without any image from elsewhere.
+//! A one-node Kubernetes cluster for tests: etcd, API server, controllers, scheduler, kubelet,
+//! containerd, kube-proxy, DNS and two registries. All images are built on this machine.
 //!
-//! `testbed up` and `testbed down` are the commands for people; [`Testbed`] is the interface for
-//! tests, and [`faults`] breaks components in ways that can be healed. This crate does not depend
-//! on the runner: a test decides what runs on the cluster.
+//! `testbed up` and `testbed down` start and remove it; [`Testbed`] is the interface for tests, and
+//! [`faults`] disturbs components and restores them. This crate does not depend on the runner: a
+//! test decides what runs on the cluster.
 //!
-//! The test bed is crash-only. `up` starts every component that does not run, whatever ended it;
-//! `down` kills and removes everything, and therefore works the same after a crash.
+//! The test bed is crash-only. `up` starts every component that does not run, also after a crash;
+//! `down` kills all processes and removes everything, whether components run or not.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ mod registries;
 mod residue;
 mod settings;
 
-pub use bed::{Testbed, Turn};
+pub use bed::{ClusterLock, Testbed};
 pub use components::Component;
 pub use images::push_images;
 pub use layout::Layout;
@@ -37,12 +37,12 @@ pub use programs::Programs;
 pub use push::Target;
 pub use registries::PrivateRegistry;
 
-/// Prints progress to the terminal.
+/// Prints a progress message to standard error.
 fn progress(message: &str) {
     eprintln!("testbed: {message}");
 }
 
-/// Waits until a condition is true.
+/// Waits until a condition is true; `what` names it in the error.
 ///
 /// # Errors
 ///
@@ -50,13 +50,13 @@ fn progress(message: &str) {
 pub fn wait_until(
     what: &str,
     limit: Duration,
-    mut is_so: impl FnMut() -> Result<bool>,
+    mut condition: impl FnMut() -> Result<bool>,
 ) -> Result<()> {
     const PAUSE: Duration = Duration::from_millis(25);
     let started = Instant::now();
-    while !is_so()? {
+    while !condition()? {
         if started.elapsed() > limit {
-            bail!("{what}: not within {} s", limit.as_secs());
+            bail!("timed out after {} s waiting for {what}", limit.as_secs());
         }
         std::thread::sleep(PAUSE);
     }

@@ -1,4 +1,4 @@
-//! `testbed`: starts a real Kubernetes on this machine for the tests, and stops it.
+//! Command line of the test bed: starts and stops a Kubernetes cluster on this machine.
 
 use std::{
     os::unix::process::CommandExt,
@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use runner_devtools::{exit_code, setup};
 use testbed::{Component, Layout, Programs, Testbed};
 
-/// A real one-node Kubernetes for the tests.
+/// Starts and stops a one-node Kubernetes cluster for the tests
 #[derive(Parser)]
 #[command(name = "testbed")]
 struct Arguments {
@@ -20,20 +20,20 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Build Kubernetes, CoreDNS and containerd, unless they are built
+    /// Build Kubernetes, CoreDNS and containerd, unless they are already built
     Build,
-    /// Start it, or what is missing of it
+    /// Start all components that do not run
     Up,
-    /// Build the function images of the tests and push them to its registries
+    /// Build the images of the tests and push them to the registries of the test bed
     Images,
-    /// End and remove all of it
+    /// Stop all components and remove everything that the test bed created
     Down,
-    /// Say what runs; fails unless everything does
+    /// Show which components run; fail unless all of them do
     Status,
-    /// Run kubectl on it
+    /// Run kubectl against the cluster
     #[command(disable_help_flag = true)]
     Kubectl {
-        /// Handed over as they are
+        /// Arguments of kubectl, passed on unchanged
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

@@ -26,7 +26,7 @@ const FAMILIES: [&str; 2] = ["iptables", "ip6tables"];
 
 /// Adds the addresses, the bridge, the route of the services and the test bed's chain, unless they
 /// exist.
-pub fn raise() -> Result<()> {
+pub fn set_up() -> Result<()> {
     let present = run("ip", &["-oneline", "address", "show", "dev", "lo"])?;
     for address in [NODE, DNS] {
         if !present.contains(&format!(" {address}/32 ")) {
@@ -46,8 +46,8 @@ pub fn raise() -> Result<()> {
         "ip",
         &["route", "replace", SERVICES, "dev", BRIDGE, "src", NODE],
     )?;
-    if !saved("iptables", "filter")?.contains(&format!("-j {OWN_CHAIN}")) {
-        restore("iptables", &own_rules())?;
+    if !saved_rules("iptables", "filter")?.contains(&format!("-j {OWN_CHAIN}")) {
+        restore_rules("iptables", &own_rules())?;
     }
     Ok(())
 }
@@ -77,16 +77,16 @@ fn own_rules() -> String {
     text
 }
 
-/// Fails if another Kubernetes has rules on this machine.
+/// Fails if another Kubernetes has iptables chains on this machine.
 ///
-/// The test bed's rules would mix with them and could not be told apart when they are removed.
-pub fn refuse_strangers() -> Result<()> {
+/// [`tear_down`] could not distinguish them from the chains of the test bed.
+pub fn require_no_other_kubernetes() -> Result<()> {
     for table in TABLES {
-        if saved("iptables", table)?.contains(&format!("\n:{KUBERNETES_CHAINS}")) {
+        if saved_rules("iptables", table)?.contains(&format!("\n:{KUBERNETES_CHAINS}")) {
             return Err(failure(
                 format!(
                     "iptables table {table} has {KUBERNETES_CHAINS}* chains that this test bed did \
-                     not make"
+                     not create"
                 ),
                 "stop the other Kubernetes on this machine; if the chains are leftovers, remove \
                  them with `kube-proxy --cleanup`",
@@ -96,20 +96,20 @@ pub fn refuse_strangers() -> Result<()> {
     Ok(())
 }
 
-/// Removes everything that `raise`, kube-proxy, the kubelet and the pods added.
-pub fn lower() -> Result<()> {
+/// Removes everything that [`set_up`], kube-proxy, the kubelet and the pods added.
+pub fn tear_down() -> Result<()> {
     for family in FAMILIES {
         for table in TABLES {
-            if let Some(rules) = removal(table, &saved(family, table)?) {
-                restore(family, &rules)?;
+            if let Some(rules) = removal_rules(table, &saved_rules(family, table)?) {
+                restore_rules(family, &rules)?;
             }
         }
     }
-    // A pod's end of the virtual cable is gone with its namespace. The kernel removes the other end
-    // later; this removes it now.
-    let cables = format!("/sys/class/net/{BRIDGE}/brif");
-    for cable in fs::read_dir(cables).into_iter().flatten().flatten() {
-        let name = cable.file_name();
+    // The kernel removes the host's end of a pod's veth pair some time after the pod's network
+    // namespace; this removes it now.
+    let ports = format!("/sys/class/net/{BRIDGE}/brif");
+    for port in fs::read_dir(ports).into_iter().flatten().flatten() {
+        let name = port.file_name();
         let _ = run("ip", &["link", "delete", &name.to_string_lossy()]);
     }
     if fs::exists(format!("/sys/class/net/{BRIDGE}"))? {
@@ -128,7 +128,7 @@ pub fn lower() -> Result<()> {
 }
 
 /// Returns the input of `iptables-restore --noflush` that removes the chains and all jumps to them.
-fn removal(table: &str, saved: &str) -> Option<String> {
+fn removal_rules(table: &str, saved: &str) -> Option<String> {
     let ours = |chain: &str| chain.starts_with(KUBERNETES_CHAINS) || chain == OWN_CHAIN;
     let chains: Vec<&str> = saved
         .lines()
@@ -164,7 +164,7 @@ fn removal(table: &str, saved: &str) -> Option<String> {
 }
 
 /// Returns the rules of a table, or an empty string if the kernel has no such table.
-fn saved(family: &str, table: &str) -> Result<String> {
+fn saved_rules(family: &str, table: &str) -> Result<String> {
     let output = Command::new(format!("{family}-save"))
         .args(["-t", table])
         .output()
@@ -172,7 +172,8 @@ fn saved(family: &str, table: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn restore(family: &str, rules: &str) -> Result<()> {
+/// Applies rules with `iptables-restore --noflush`.
+fn restore_rules(family: &str, rules: &str) -> Result<()> {
     let mut child = Command::new(format!("{family}-restore"))
         .args(["--noflush", "--wait"])
         .stdin(Stdio::piped())
@@ -190,7 +191,7 @@ fn restore(family: &str, rules: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs a short command and returns its output.
+/// Runs a command, requires success and returns its standard output.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program)
         .args(arguments)
@@ -198,8 +199,8 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String> {
         .output()
         .with_context(|| format!("cannot run {program}"))?;
     if !output.status.success() {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        bail!("{program} {}: {}", arguments.join(" "), complaint.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} {}: {}", arguments.join(" "), stderr.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -230,13 +231,13 @@ COMMIT
 -X KUBE-MARK-MASQ
 COMMIT
 ";
-        assert_eq!(removal("nat", saved).as_deref(), Some(expected));
+        assert_eq!(removal_rules("nat", saved).as_deref(), Some(expected));
     }
 
     #[test]
     fn keeps_a_table_without_own_chains() {
         assert_eq!(
-            removal("nat", "*nat\n:DOCKER - [0:0]\n-A INPUT -j DOCKER\nCOMMIT\n"),
+            removal_rules("nat", "*nat\n:DOCKER - [0:0]\n-A INPUT -j DOCKER\nCOMMIT\n"),
             None
         );
     }

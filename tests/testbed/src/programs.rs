@@ -1,5 +1,6 @@
-//! Kubernetes, CoreDNS and containerd, built from the Go modules beside this crate because Debian's
-//! are missing or too old.
+//! Builds Kubernetes, CoreDNS and containerd from the Go modules in `go/`.
+//!
+//! Debian has no packages of them, or only old ones.
 //!
 //! The name of a program's directory contains everything that affects the build: a new version is
 //! built beside the old one, and an unchanged one is not built again.
@@ -23,35 +24,37 @@ use crate::{
 /// A Go module of this crate and the programs that it builds.
 struct Module {
     name: &'static str,
-    /// Module whose version is shown.
-    versioned_by: &'static str,
+    /// Path of the required Go module whose version names the build.
+    version_module: &'static str,
     /// Argument of `go build`: the module's own main package, or the tools that it names.
     target: &'static str,
-    makes: &'static [&'static str],
-    takes: &'static str,
+    /// File names of the built programs.
+    programs: &'static [&'static str],
+    /// Approximate duration of a build on two cores, for the progress message.
+    build_time: &'static str,
 }
 
 const MODULES: &[Module] = &[
     Module {
         name: "containerd",
-        versioned_by: "github.com/containerd/containerd/v2",
+        version_module: "github.com/containerd/containerd/v2",
         target: "tool",
-        makes: &["containerd", "containerd-shim-runc-v2"],
-        takes: "a minute",
+        programs: &["containerd", "containerd-shim-runc-v2"],
+        build_time: "a minute",
     },
     Module {
         name: "coredns",
-        versioned_by: "github.com/coredns/coredns",
+        version_module: "github.com/coredns/coredns",
         target: ".",
-        makes: &["coredns"],
-        takes: "a minute and a half",
+        programs: &["coredns"],
+        build_time: "a minute and a half",
     },
     Module {
         name: "kube",
-        versioned_by: "k8s.io/kubernetes",
+        version_module: "k8s.io/kubernetes",
         target: ".",
-        makes: &["kube"],
-        takes: "seven minutes",
+        programs: &["kube"],
+        build_time: "seven minutes",
     },
 ];
 
@@ -98,7 +101,7 @@ impl Programs {
             .iter()
             .map(|directory| directory.join(program))
             .find(|path| path.is_file())
-            .with_context(|| format!("no program called {program} was built"))
+            .with_context(|| format!("program {program} is not built"))
     }
 
     /// Returns a `PATH` with the directories, because containerd looks for its shim there.
@@ -150,12 +153,12 @@ impl Module {
         requirements
             .lines()
             .map(|line| line.trim_start_matches("require ").split_whitespace())
-            .find_map(|mut words| (words.next()? == self.versioned_by).then(|| words.next())?)
+            .find_map(|mut words| (words.next()? == self.version_module).then(|| words.next())?)
             .map(str::to_owned)
             .with_context(|| {
                 format!(
                     "go.mod of {} does not name {}",
-                    self.name, self.versioned_by
+                    self.name, self.version_module
                 )
             })
     }
@@ -164,25 +167,26 @@ impl Module {
         let directory = self.directory(layout)?;
         let version = self.version()?;
         if directory.is_dir() {
-            progress(&format!("{} {version} is built", self.name));
+            progress(&format!("{} {version} is already built", self.name));
             return Ok(());
         }
         progress(&format!(
-            "building {} {version} (about {} on two cores, seconds when Go has it cached)",
-            self.name, self.takes
+            "building {} {version} (about {} on two cores, seconds with a warm Go build cache)",
+            self.name, self.build_time
         ));
         let started = Instant::now();
         let fresh = directory.with_added_extension("new");
         layout::make_dir(&fresh)?;
         // A path with a slash at its end is a directory for `go build`.
         go_build(&self.source(), &fresh.join(""), self.target)?;
-        for program in self.makes {
+        for program in self.programs {
             if !fresh.join(program).is_file() {
-                bail!("building {} did not make {program}", self.name);
+                bail!("the build of {} did not create {program}", self.name);
             }
         }
         // The directory's existence means that it is complete, so it appears only now.
-        fs::rename(&fresh, &directory).context("cannot keep what was built")?;
+        fs::rename(&fresh, &directory)
+            .context("cannot rename the directory of the built programs")?;
         progress(&format!(
             "built {} in {} s",
             self.name,

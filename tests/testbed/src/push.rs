@@ -53,30 +53,30 @@ impl Target {
         let to = self.reference(repository, tag)?;
         self.runtime
             .block_on(async {
-                self.contents(&to, image).await?;
-                self.manifest(&to, image.manifest()).await
+                self.push_blobs(&to, image).await?;
+                self.push_manifest(&to, image.manifest()).await
             })
             .with_context(|| format!("cannot push {to}"))?;
         Ok(to.at_digest(digest(image.manifest())?))
     }
 
-    /// Pushes the images of several platforms under one tag; returns the same for the index.
+    /// Pushes an index and its images; returns `host/repository:tag@digest` of the index.
     pub fn push_index(&self, repository: &str, tag: &str, index: &Index) -> Result<ImageReference> {
         let to = self.reference(repository, tag)?;
         self.runtime
             .block_on(async {
                 for image in index.images() {
-                    self.contents(&to, image).await?;
+                    self.push_blobs(&to, image).await?;
                     let own = to.at_digest(digest(image.manifest())?);
-                    self.manifest(&own, image.manifest()).await?;
+                    self.push_manifest(&own, image.manifest()).await?;
                 }
-                self.manifest(&to, index.document()).await
+                self.push_manifest(&to, index.document()).await
             })
             .with_context(|| format!("cannot push {to}"))?;
         Ok(to.at_digest(digest(index.document())?))
     }
 
-    async fn contents(&self, to: &ImageReference, image: &Image) -> Result<()> {
+    async fn push_blobs(&self, to: &ImageReference, image: &Image) -> Result<()> {
         for blob in image.blobs() {
             let content = blob.bytes().clone();
             self.registry.push_blob(to, &digest(blob)?, content).await?;
@@ -84,7 +84,7 @@ impl Target {
         Ok(())
     }
 
-    async fn manifest(&self, to: &ImageReference, manifest: &Blob) -> Result<()> {
+    async fn push_manifest(&self, to: &ImageReference, manifest: &Blob) -> Result<()> {
         let content = manifest.bytes().clone();
         Ok(self
             .registry

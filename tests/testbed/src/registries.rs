@@ -1,4 +1,4 @@
-//! Two registries: an open one on loopback, and a private one with a password, TLS and its own CA.
+//! Configures the open registry (loopback, no TLS) and the private one (password, TLS, own CA).
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ pub fn write_configuration(layout: &Layout, settings: &Settings) -> Result<()> {
         })
         .to_string(),
     )?;
-    trust(
+    write_hosts_file(
         layout,
         &open,
         &format!("http://127.0.0.1:{}", settings.registry_port),
@@ -79,7 +79,7 @@ pub fn write_configuration(layout: &Layout, settings: &Settings) -> Result<()> {
     let login = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
     let logins = json!({"auths": {&host: {"auth": login}}});
     layout::write(&config(DOCKER_CONFIG), logins.to_string())?;
-    trust(
+    write_hosts_file(
         layout,
         &host,
         &format!("https://{host}"),
@@ -87,8 +87,13 @@ pub fn write_configuration(layout: &Layout, settings: &Settings) -> Result<()> {
     )
 }
 
-/// Writes containerd's configuration for a registry.
-pub fn trust(layout: &Layout, host: &str, endpoint: &str, ca: Option<&Path>) -> Result<()> {
+/// Writes the `hosts.toml` by which containerd finds a registry.
+pub fn write_hosts_file(
+    layout: &Layout,
+    host: &str,
+    endpoint: &str,
+    ca: Option<&Path>,
+) -> Result<()> {
     let directory = layout.in_run("registries").join(host);
     layout::make_dir(&directory)?;
     layout::write(&directory.join("hosts.toml"), registry_hosts(endpoint, ca))
@@ -98,7 +103,7 @@ pub fn trust(layout: &Layout, host: &str, endpoint: &str, ca: Option<&Path>) -> 
 ///
 /// The registry checks the file's modification time at every login.
 pub fn set_password(layout: &Layout, user: &str, password: &str) -> Result<()> {
-    // The lowest cost: these passwords protect nothing, and every pull pays for it.
+    // The lowest cost that bcrypt allows, because the registry computes the hash for every pull.
     let hash = bcrypt::hash(password, 4).context("cannot hash a password")?;
     layout::write(
         &layout.in_run("config").join("htpasswd"),

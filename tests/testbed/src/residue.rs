@@ -13,13 +13,13 @@ use rustix::mount::{UnmountFlags, unmount};
 /// Name of the pods' network, a prefix of file names in the network cache.
 pub const NETWORK: &str = "krm-testbed";
 
-/// Cache directory of the CNI library, which cannot be configured.
+/// Cache directory of the CNI library.
 const NETWORK_CACHE: &str = "/var/lib/cni/results";
-/// Directory in which the kubelet links the logs of containers, which cannot be configured either.
+/// Directory in which the kubelet links the logs of containers.
 const CONTAINER_LOGS: &str = "/var/log/containers";
 
-/// Directories that kubelet, containerd and the CNI library always use.
-pub const FOREIGN_DIRECTORIES: [&str; 5] = [
+/// Directories of kubelet, containerd and the CNI library that cannot be configured.
+pub const FIXED_DIRECTORIES: [&str; 5] = [
     "/run/containerd",
     "/usr/libexec/kubernetes",
     "/var/lib/cni",
@@ -92,7 +92,7 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
 /// Decodes a path; the kernel writes spaces and similar bytes as a backslash and three octal
 /// digits.
 fn unescape(field: &[u8]) -> PathBuf {
-    let mut plain = Vec::new();
+    let mut decoded = Vec::new();
     let mut rest = field;
     while let Some((&byte, tail)) = rest.split_first() {
         let octal = tail
@@ -100,16 +100,16 @@ fn unescape(field: &[u8]) -> PathBuf {
             .and_then(|digits| std::str::from_utf8(digits).ok());
         match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(escaped) if byte == b'\\' => {
-                plain.push(escaped);
+                decoded.push(escaped);
                 rest = &tail[3..];
             }
             _ => {
-                plain.push(byte);
+                decoded.push(byte);
                 rest = tail;
             }
         }
     }
-    PathBuf::from(OsString::from_vec(plain))
+    PathBuf::from(OsString::from_vec(decoded))
 }
 
 #[cfg(test)]

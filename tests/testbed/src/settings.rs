@@ -1,4 +1,4 @@
-//! The choices that a test bed made at its first start, and the values that `down` restores.
+//! The ports and secrets of a test bed, and the state of the machine that `down` restores.
 
 use std::{
     collections::BTreeMap,
@@ -28,13 +28,13 @@ const SYSCTLS: &[&str] = &[
     "vm/panic_on_oom",
 ];
 
-/// Usual port of a local registry; a free one is used if it is in use.
-const USUAL_REGISTRY_PORT: u16 = 5000;
+/// Port of the open registry, unless another program uses it.
+const PREFERRED_REGISTRY_PORT: u16 = 5000;
 
-/// The choices of a test bed, written to a file before the first of them takes effect.
+/// Ports, secrets and earlier kernel settings, written to a file before `up` changes anything.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
-    /// Id of the boot that the test bed belongs to; only files outlive a boot.
+    /// Id of the boot that the test bed belongs to; after a reboot only its files are left.
     pub boot: String,
     /// Port of etcd for the API server.
     pub etcd_port: u16,
@@ -63,7 +63,7 @@ impl Settings {
             return Ok(None);
         }
         let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        // A file of another version of this program counts as none.
+        // A file that another version of this program wrote is ignored.
         Ok(serde_json::from_slice(&text).ok())
     }
 
@@ -73,18 +73,18 @@ impl Settings {
             boot: daemon::boot_id()?,
             etcd_port: free_port()?,
             etcd_peer_port: free_port()?,
-            registry_port: match TcpListener::bind((Ipv4Addr::LOCALHOST, USUAL_REGISTRY_PORT)) {
-                Ok(_) => USUAL_REGISTRY_PORT,
+            registry_port: match TcpListener::bind((Ipv4Addr::LOCALHOST, PREFERRED_REGISTRY_PORT)) {
+                Ok(_) => PREFERRED_REGISTRY_PORT,
                 Err(_) => free_port()?,
             },
-            admin_token: random_word()?,
+            admin_token: random_hex()?,
             registry_user: "tester".to_owned(),
-            registry_password: random_word()?,
+            registry_password: random_hex()?,
             sysctls: SYSCTLS
                 .iter()
                 .filter_map(|&name| Some((name.to_owned(), read_sysctl(name)?)))
                 .collect(),
-            new_directories: residue::FOREIGN_DIRECTORIES
+            new_directories: residue::FIXED_DIRECTORIES
                 .iter()
                 .map(PathBuf::from)
                 .filter(|directory| !directory.exists())
@@ -140,7 +140,7 @@ fn free_port() -> Result<u16> {
 }
 
 /// Returns 16 random bytes in hexadecimal.
-pub fn random_word() -> Result<String> {
+pub fn random_hex() -> Result<String> {
     let mut bytes = [0_u8; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -1,6 +1,6 @@
-//! Checks that the program prints one line of cause and one line of remedy.
+//! Errors of the command line.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends")]
 
 use std::process::Command;
 

@@ -1,16 +1,17 @@
 //! The panels of the dashboard, in order of use: health first, then latency, then its causes.
 
-/// A heading and the panels below it.
+/// A row of the dashboard: a heading and the panels below it.
 pub(super) struct Row {
     pub(super) title: &'static str,
     pub(super) panels: &'static [Panel],
 }
 
-/// One graph.
+/// A graph of one or more PromQL expressions.
 pub(super) struct Panel {
     pub(super) title: &'static str,
-    /// Description of the panel, which explains the graph.
+    /// Text that Grafana shows beside the title.
     pub(super) description: &'static str,
+    /// Unit of the values, by its name in Grafana.
     pub(super) unit: &'static str,
     /// PromQL expressions, each with its legend.
     pub(super) lines: &'static [(&'static str, &'static str)],
@@ -26,7 +27,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Evaluations by outcome",
-                description: "Everything but ok is the reason that callers see; docs/troubleshooting.md explains each.",
+                description: "Evaluations per second: ok, or the reason that the caller gets. docs/troubleshooting.md explains each reason.",
                 unit: RATE,
                 lines: &[(
                     "sum by (outcome) (rate(function_runner_evaluations_total[$__rate_interval]))",
@@ -34,8 +35,8 @@ pub(super) const ROWS: &[Row] = &[
                 )],
             },
             Panel {
-                title: "Latency",
-                description: "From arrival to answer.",
+                title: "Duration of evaluations",
+                description: "Time from the arrival of a request to its answer.",
                 unit: SECONDS,
                 lines: &[
                     (
@@ -50,7 +51,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Busiest functions",
-                description: "Evaluations of the ten most called.",
+                description: "Evaluations per second of the ten functions that are called most.",
                 unit: RATE,
                 lines: &[(
                     "topk(10, sum by (function) (rate(function_runner_evaluations_total[$__rate_interval])))",
@@ -59,7 +60,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Resource lists",
-                description: "Bytes received and returned.",
+                description: "Bytes per second of resource lists received (in) and returned (out).",
                 unit: "Bps",
                 lines: &[(
                     "sum by (direction) (rate(function_runner_bytes_total[$__rate_interval]))",
@@ -73,7 +74,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Running and queued",
-                description: "A queue that does not empty: too few cores.",
+                description: "Function processes, and evaluations that wait for a permit. A queue that stays long means too few cores.",
                 unit: COUNT,
                 lines: &[
                     ("sum(function_runner_running)", "running"),
@@ -81,8 +82,8 @@ pub(super) const ROWS: &[Row] = &[
                 ],
             },
             Panel {
-                title: "Wait for a place",
-                description: "Time spent waiting for a free core.",
+                title: "Time in the queue",
+                description: "Time that evaluations waited for a permit to run a process.",
                 unit: SECONDS,
                 lines: &[(
                     "histogram_quantile(0.99, sum by (le) (rate(function_runner_queue_wait_seconds_bucket[$__rate_interval])))",
@@ -91,20 +92,20 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Standby",
-                description: "Evaluations that found a process waiting for them, those that had to start one, and functions that lost standby because they acted before their input arrived.",
+                description: "Evaluations that used a standby, evaluations that had to start a process, and programs whose standby was turned off because a process ended or wrote before its input arrived.",
                 unit: RATE,
                 lines: &[
                     (
                         "sum(rate(function_runner_standby_hits_total[$__rate_interval]))",
-                        "found",
+                        "standby used",
                     ),
                     (
                         "sum(rate(function_runner_standby_misses_total[$__rate_interval]))",
-                        "started",
+                        "process started",
                     ),
                     (
                         "sum(rate(function_runner_standby_suspensions_total[$__rate_interval]))",
-                        "turned off",
+                        "standby turned off",
                     ),
                 ],
             },
@@ -115,19 +116,19 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Pods by state",
-                description: "As each replica knows them; replicas share pods, so the highest count is shown.",
+                description: "Pods that the replicas observe. Replicas share pods, so the highest count of all replicas is shown.",
                 unit: COUNT,
                 lines: &[("max by (state) (function_runner_pods)", "{{state}}")],
             },
             Panel {
-                title: "Waiting for a pod",
-                description: "Evaluations that no pod has taken yet.",
+                title: "Evaluations waiting for a pod",
+                description: "Evaluations that wait for a pod of their function.",
                 unit: COUNT,
                 lines: &[("sum(function_runner_pods_waiting)", "waiting")],
             },
             Panel {
-                title: "Cold start by phase",
-                description: "The 90th percentile from asking for a pod to each step of its start.",
+                title: "Pod start by phase",
+                description: "Time from the request for a pod to each phase of its start, 90th percentile.",
                 unit: SECONDS,
                 lines: &[(
                     "histogram_quantile(0.9, sum by (le, phase) (rate(function_runner_pod_start_duration_seconds_bucket[$__rate_interval])))",
@@ -135,8 +136,8 @@ pub(super) const ROWS: &[Row] = &[
                 )],
             },
             Panel {
-                title: "Created and removed",
-                description: "Removed for being idle is housekeeping; failed and too_slow are not.",
+                title: "Pods created and deleted",
+                description: "Pods deleted as idle are normal. Pods deleted as failed or too_slow need attention.",
                 unit: RATE,
                 lines: &[
                     (
@@ -145,13 +146,13 @@ pub(super) const ROWS: &[Row] = &[
                     ),
                     (
                         "sum by (why) (rate(function_runner_pods_deleted_total[$__rate_interval]))",
-                        "removed: {{why}}",
+                        "deleted: {{why}}",
                     ),
                 ],
             },
             Panel {
-                title: "Trouble",
-                description: "Pods that were not taken by the API server, and calls whose pod did not answer.",
+                title: "Failed starts and lost calls",
+                description: "Pods that the API server did not accept, and calls to a pod that got no answer.",
                 unit: RATE,
                 lines: &[
                     (
@@ -165,8 +166,8 @@ pub(super) const ROWS: &[Row] = &[
                 ],
             },
             Panel {
-                title: "Calls home",
-                description: "None at all while pods are created: a policy or mesh keeps them from the announce port, and cold starts take a second longer.",
+                title: "Announcements",
+                description: "Announcements of wrappers. If there are none while pods are created, a network policy or a service mesh blocks the announce port, and cold starts take 1 s longer.",
                 unit: RATE,
                 lines: &[(
                     "sum by (outcome) (rate(function_runner_pods_announcements_total[$__rate_interval]))",
@@ -175,7 +176,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Wrapper injection",
-                description: "Replicas by the way in which the wrapper gets into their new pods, and the reason. image is the fastest, init the slowest.",
+                description: "Number of replicas by the way in which the wrapper gets into new pods, and the reason for it. image is the fastest way, init the slowest.",
                 unit: COUNT,
                 lines: &[(
                     "sum by (injection, reason) (function_runner_wrapper_injection)",
@@ -188,8 +189,8 @@ pub(super) const ROWS: &[Row] = &[
         title: "Registries",
         panels: &[
             Panel {
-                title: "Lookups",
-                description: "hit and stale cost nobody any time.",
+                title: "Image lookups",
+                description: "hit, stale and failure are answered from the cache; miss waits for the registry.",
                 unit: RATE,
                 lines: &[(
                     "sum by (result) (rate(function_runner_registry_lookups_total[$__rate_interval]))",
@@ -197,8 +198,8 @@ pub(super) const ROWS: &[Row] = &[
                 )],
             },
             Panel {
-                title: "Requests",
-                description: "What registries answered, and what was tried again.",
+                title: "Requests to registries",
+                description: "Requests by HTTP status, and requests that were repeated.",
                 unit: RATE,
                 lines: &[
                     (
@@ -207,13 +208,13 @@ pub(super) const ROWS: &[Row] = &[
                     ),
                     (
                         "sum by (registry) (rate(function_runner_registry_retries_total[$__rate_interval]))",
-                        "{{registry}} again",
+                        "{{registry}} repeated",
                     ),
                 ],
             },
             Panel {
-                title: "Request latency",
-                description: "Until the whole answer was there.",
+                title: "Duration of requests",
+                description: "Time until the complete answer of the registry was received.",
                 unit: SECONDS,
                 lines: &[(
                     "histogram_quantile(0.9, sum by (le, registry) (rate(function_runner_registry_request_duration_seconds_bucket[$__rate_interval])))",
@@ -221,8 +222,8 @@ pub(super) const ROWS: &[Row] = &[
                 )],
             },
             Panel {
-                title: "Errors",
-                description: "Lookups that failed, and times the custom authority could not be used.",
+                title: "Lookup errors",
+                description: "Failed lookups by kind, and times that the custom CA could not be used.",
                 unit: RATE,
                 lines: &[
                     (
@@ -236,8 +237,8 @@ pub(super) const ROWS: &[Row] = &[
                 ],
             },
             Panel {
-                title: "Tags that moved",
-                description: "A tag that points at another image than before: pods of the old one are replaced.",
+                title: "Moved tags",
+                description: "Tags that point at another image than before. Pods of the old image are replaced.",
                 unit: COUNT,
                 lines: &[(
                     "sum(increase(function_runner_registry_tags_moved_total[$__rate_interval]))",
@@ -251,7 +252,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Reloads",
-                description: "rejected: the last good configuration stays in use.",
+                description: "Changes of the configuration that were read. If one is rejected, the last valid configuration stays in use.",
                 unit: COUNT,
                 lines: &[(
                     "sum by (source, outcome) (increase(function_runner_config_reloads_total[$__rate_interval]))",
@@ -259,8 +260,8 @@ pub(super) const ROWS: &[Row] = &[
                 )],
             },
             Panel {
-                title: "Problems",
-                description: "What is wrong now; krm functions lists them.",
+                title: "Configuration problems",
+                description: "Current problems of the configuration. `krm functions` lists them.",
                 unit: COUNT,
                 lines: &[(
                     "max by (source, severity) (function_runner_config_problems)",

@@ -84,8 +84,8 @@ async fn rereads_a_changed_docker_config() {
     ));
     registry.inspect(&image, None, None).await.unwrap_err();
     right();
-    let ask = async || registry.inspect(&image, None, None).await;
-    eventually(ask, Result::is_ok).await.unwrap();
+    let inspect = async || registry.inspect(&image, None, None).await;
+    eventually(inspect, Result::is_ok).await.unwrap();
 
     docker_config(directory.path(), &server.host(), (USER.0, "wrong"));
     let other = name(&server.host(), "fn:v2");

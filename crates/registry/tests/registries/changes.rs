@@ -12,7 +12,8 @@ use runner_test_support::{
 
 use super::{constraint, eventually, name, options, registry};
 
-fn impatient() -> Registry {
+/// Creates a client that caches tags and failures for 1 ms only.
+fn registry_with_short_ttl() -> Registry {
     let tag_ttl = Duration::from_millis(1);
     let failure_ttl = Duration::from_millis(1);
     Registry::new(Options {
@@ -32,12 +33,12 @@ async fn push_entrypoint(registry: &Registry, name: &ImageReference, program: &s
 #[tokio::test]
 async fn detects_a_moved_tag() {
     let server = DockerRegistry::start();
-    let (registry, tagged) = (impatient(), name(&server.host(), "fn:latest"));
+    let (registry, tagged) = (registry_with_short_ttl(), name(&server.host(), "fn:latest"));
     push_entrypoint(&registry, &tagged, "/old").await;
-    let ask = async || registry.inspect(&tagged, None, None).await.unwrap();
-    assert_eq!(ask().await.entrypoint[0], "/old");
+    let inspect = async || registry.inspect(&tagged, None, None).await.unwrap();
+    assert_eq!(inspect().await.entrypoint[0], "/old");
     push_entrypoint(&registry, &tagged, "/new").await;
-    eventually(ask, |found| found.entrypoint[0] == "/new").await;
+    eventually(inspect, |found| found.entrypoint[0] == "/new").await;
 }
 
 #[tokio::test]
@@ -45,8 +46,8 @@ async fn checks_an_unchanged_tag_by_headers_only() {
     let docker = DockerRegistry::start();
     push_entrypoint(&registry(), &name(&docker.host(), "fn:v1"), "/function").await;
     let front = Server::in_front_of(&docker.host()).await;
-    let (registry, tagged) = (impatient(), name(&front.host(), "fn:v1"));
-    let ask = async || {
+    let (registry, tagged) = (registry_with_short_ttl(), name(&front.host(), "fn:v1"));
+    let inspect = async || {
         registry
             .inspect(&tagged, None, None)
             .await
@@ -58,7 +59,7 @@ async fn checks_an_unchanged_tag_by_headers_only() {
             .into_iter()
             .find(|one| one.method == method && one.path.contains("manifests"))
     };
-    eventually(ask, |_| checked("HEAD").is_some())
+    eventually(inspect, |_| checked("HEAD").is_some())
         .await
         .unwrap();
     let digest = image("amd64", Flavour::Oci, &["/function"])
@@ -76,23 +77,23 @@ async fn checks_an_unchanged_tag_by_headers_only() {
 #[tokio::test]
 async fn selects_a_new_version() {
     let server = DockerRegistry::start();
-    let (registry, tagged) = (impatient(), name(&server.host(), "fn"));
+    let (registry, tagged) = (registry_with_short_ttl(), name(&server.host(), "fn"));
     let caret = constraint("^1");
     let release = async |tag: &str| {
         let pushed = image("amd64", Flavour::Oci, &["/function", tag]);
         push_image(&registry, &tagged.at_tag(tag), &pushed).await;
     };
     release("v1.0.0").await;
-    let ask = async || registry.inspect(&tagged, Some(&caret), None).await.unwrap();
-    assert_eq!(ask().await.entrypoint[1], "v1.0.0");
+    let inspect = async || registry.inspect(&tagged, Some(&caret), None).await.unwrap();
+    assert_eq!(inspect().await.entrypoint[1], "v1.0.0");
     release("v1.1.0").await;
-    eventually(ask, |found| found.entrypoint[1] == "v1.1.0").await;
+    eventually(inspect, |found| found.entrypoint[1] == "v1.1.0").await;
 }
 
 #[tokio::test]
 async fn keeps_known_images_while_the_registry_is_down() {
     let mut server = DockerRegistry::start();
-    let (registry, tagged) = (impatient(), name(&server.host(), "fn:v1"));
+    let (registry, tagged) = (registry_with_short_ttl(), name(&server.host(), "fn:v1"));
     push_entrypoint(&registry, &tagged, "/old").await;
     registry.inspect(&tagged, None, None).await.unwrap();
 
@@ -107,11 +108,11 @@ async fn keeps_known_images_while_the_registry_is_down() {
 
     server.restart();
     push_entrypoint(&registry, &unknown, "/v2").await;
-    let ask = async || registry.inspect(&unknown, None, None).await;
-    eventually(ask, Result::is_ok).await.unwrap();
+    let inspect = async || registry.inspect(&unknown, None, None).await;
+    eventually(inspect, Result::is_ok).await.unwrap();
     push_entrypoint(&registry, &tagged, "/new").await;
-    let ask = async || registry.inspect(&tagged, None, None).await.unwrap();
-    eventually(ask, |found| found.entrypoint[0] == "/new").await;
+    let inspect = async || registry.inspect(&tagged, None, None).await.unwrap();
+    eventually(inspect, |found| found.entrypoint[0] == "/new").await;
 }
 
 #[tokio::test]
@@ -127,13 +128,13 @@ async fn drops_a_deleted_tag() {
         }
     })
     .await;
-    let (registry, tagged) = (impatient(), name(&front.host(), "fn:v1"));
+    let (registry, tagged) = (registry_with_short_ttl(), name(&front.host(), "fn:v1"));
     registry.inspect(&tagged, None, None).await.unwrap();
-    let ask = async || {
+    let inspect = async || {
         registry.inspect(&tagged, None, None).await.unwrap();
         front.count("GET", "/manifests/v1")
     };
-    eventually(ask, |fetches| *fetches > 1).await;
+    eventually(inspect, |fetches| *fetches > 1).await;
 }
 
 #[tokio::test]

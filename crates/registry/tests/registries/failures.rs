@@ -17,7 +17,7 @@ use runner_test_support::{
 use super::{docker_config, name, options, registry};
 
 /// Creates a client with a short request timeout, so that several attempts fit into a test.
-fn hurried() -> Registry {
+fn registry_with_short_timeout() -> Registry {
     let request_timeout = Duration::from_millis(100);
     Registry::new(Options {
         request_timeout,
@@ -28,14 +28,14 @@ fn hurried() -> Registry {
 
 async fn error_of(registry: &Registry, server: &Server) -> EvaluationError {
     let image = name(&server.host(), "fn:v1");
-    let asked = tokio::time::timeout(LIMIT, registry.inspect(&image, None, None)).await;
-    asked.expect("an answer in time").unwrap_err().into()
+    let answer = tokio::time::timeout(LIMIT, registry.inspect(&image, None, None)).await;
+    answer.expect("an answer in time").unwrap_err().into()
 }
 
 #[tokio::test]
 async fn times_out_on_a_silent_registry() {
     let server = Server::start(|_| Reply::Silent).await;
-    let error = error_of(&hurried(), &server).await;
+    let error = error_of(&registry_with_short_timeout(), &server).await;
     assert_eq!(error.reason(), Reason::RegistryUnreachable);
     assert!(error.message().contains("timed out"), "{error}");
 }
@@ -76,7 +76,7 @@ async fn rejects_a_manifest_over_the_size_limit() {
         assert_eq!(
             server.count("GET", "/manifests/"),
             1,
-            "it is not asked for again"
+            "the registry gets no second request"
         );
     }
 }

@@ -68,6 +68,6 @@ async fn uses_a_ca_that_appears_later() {
     registry.inspect(&image, None, None).await.unwrap_err();
     fs::write(directory.path().join("ca.crt"), authority.pem()).unwrap();
     push(&registry, &image, &index(Flavour::Oci)).await;
-    let ask = async || registry.inspect(&image, None, None).await;
-    eventually(ask, Result::is_ok).await.unwrap();
+    let inspect = async || registry.inspect(&image, None, None).await;
+    eventually(inspect, Result::is_ok).await.unwrap();
 }

@@ -60,7 +60,7 @@ async fn push_content(registry: &Registry, name: &ImageReference, image: &Image)
         registry
             .push_blob(name, &digest(blob), blob.bytes().clone())
             .await
-            .expect("the registry takes it");
+            .expect("the registry accepts it");
     }
 }
 
@@ -68,7 +68,7 @@ async fn push_manifest(registry: &Registry, name: &ImageReference, manifest: &Bl
     registry
         .push_manifest(name, manifest.media_type(), manifest.bytes().clone())
         .await
-        .expect("the registry takes it");
+        .expect("the registry accepts it");
 }
 
 fn digest(blob: &Blob) -> Digest {

@@ -53,12 +53,12 @@ impl Callers {
             mut stdout,
         } = self;
         drop(stdin);
-        let mut said = String::new();
-        let read = tokio::time::timeout(LIMIT, stdout.read_to_string(&mut said)).await;
+        let mut report = String::new();
+        let read = tokio::time::timeout(LIMIT, stdout.read_to_string(&mut report)).await;
         read.expect("the callers end")
             .expect("the callers can be read");
         child.wait().await.expect("the callers end");
-        said
+        report
     }
 }
 

@@ -22,12 +22,12 @@ pub async fn granted(stage: &Stage, account: &str, namespace: &str) -> BTreeSet<
     let mut config = config.expect("a usable kubeconfig");
     config.auth_info.impersonate = Some(format!("system:serviceaccount:{account}"));
     let client = Client::try_from(config).expect("a client");
-    let question = json!({"metadata": {}, "spec": {"namespace": namespace}});
-    let question: SelfSubjectRulesReview = serde_json::from_value(question).expect("a question");
+    let review = json!({"metadata": {}, "spec": {"namespace": namespace}});
+    let review: SelfSubjectRulesReview = serde_json::from_value(review).expect("a review");
     let answer = Api::all(client)
-        .create(&PostParams::default(), &question)
+        .create(&PostParams::default(), &review)
         .await;
-    let answer = answer.expect("anybody may ask").status;
+    let answer = answer.expect("the API server reviews the rules").status;
     let answer = answer.expect("an answer");
     assert!(!answer.incomplete, "{answer:?}");
     let rules = serde_json::to_value(answer.resource_rules).expect("rules");

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use e2e::{LIMIT, Stage, define, eventually, program};
+use e2e::{LIMIT, Stage, eventually, install_definitions, program};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{PodTemplate, Service, ServiceAccount},
@@ -48,7 +48,7 @@ impl Installation {
     ///
     /// The Deployment's pod only sleeps; a runner outside the cluster does the evaluations.
     pub async fn create(stage: &Stage) -> Self {
-        define(stage).await;
+        install_definitions(stage).await;
         let installation = Self {
             stage: stage.clone(),
         };

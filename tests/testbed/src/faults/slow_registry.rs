@@ -27,11 +27,11 @@ pub struct Pace {
 }
 
 /// A slow proxy to the open registry, which stops when this value is dropped.
-#[must_use = "the proxy ends when it is dropped"]
+#[must_use = "the proxy stops when it is dropped"]
 pub struct SlowRegistry<'a> {
     bed: &'a Testbed,
     address: SocketAddr,
-    over: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
     acceptor: Option<JoinHandle<()>>,
 }
 
@@ -42,26 +42,26 @@ impl<'a> SlowRegistry<'a> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
         let address = listener.local_addr()?;
         let registry = SocketAddr::from((Ipv4Addr::LOCALHOST, bed.settings.registry_port));
-        let over = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&over);
+        let stopped = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&stopped);
         let acceptor = thread::spawn(move || {
             while let Ok((client, _)) = listener.accept() {
-                if ends.load(Ordering::Relaxed) {
+                if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                let ends = Arc::clone(&ends);
-                // The client notices an error of its connection.
-                thread::spawn(move || serve(&client, registry, pace, &ends));
+                let stop = Arc::clone(&stop);
+                // An error ends only this connection, and the client sees it.
+                thread::spawn(move || serve(&client, registry, pace, &stop));
             }
         });
         let slow = Self {
             bed,
             address,
-            over,
+            stopped,
             acceptor: Some(acceptor),
         };
         let endpoint = format!("http://{address}");
-        registries::trust(&bed.layout, &slow.host(), &endpoint, None)?;
+        registries::write_hosts_file(&bed.layout, &slow.host(), &endpoint, None)?;
         Ok(slow)
     }
 
@@ -72,28 +72,29 @@ impl<'a> SlowRegistry<'a> {
         format!("localhost:{}", self.address.port())
     }
 
-    fn trust_directory(&self) -> PathBuf {
+    fn hosts_directory(&self) -> PathBuf {
         self.bed.layout.in_run("registries").join(self.host())
     }
 }
 
 impl Drop for SlowRegistry<'_> {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.stopped.store(true, Ordering::Relaxed);
         // Wakes the acceptor, which then checks the flag.
         let _ = TcpStream::connect(self.address);
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
         }
-        let _ = fs::remove_dir_all(self.trust_directory());
+        let _ = fs::remove_dir_all(self.hosts_directory());
     }
 }
 
+/// Forwards one connection to the registry until either side closes it.
 fn serve(
     client: &TcpStream,
     registry: SocketAddr,
     pace: Pace,
-    over: &AtomicBool,
+    stopped: &AtomicBool,
 ) -> io::Result<()> {
     let server = TcpStream::connect(registry)?;
     let (mut requests, mut upstream) = (client.try_clone()?, server.try_clone()?);
@@ -101,33 +102,33 @@ fn serve(
         let _ = io::copy(&mut requests, &mut upstream);
         upstream.shutdown(Shutdown::Write)
     });
-    let sent = trickle(server, client, pace, over);
+    let sent = forward_slowly(server, client, pace, stopped);
     client.shutdown(Shutdown::Both)?;
     sent
 }
 
 /// Forwards bytes at the given pace, in portions of 0.1 s.
-fn trickle(
+fn forward_slowly(
     mut from: TcpStream,
     mut to: &TcpStream,
     pace: Pace,
-    over: &AtomicBool,
+    stopped: &AtomicBool,
 ) -> io::Result<()> {
-    const BEAT: Duration = Duration::from_millis(100);
+    const INTERVAL: Duration = Duration::from_millis(100);
     let portion = usize::try_from(pace.bytes_per_second / 10).unwrap_or(usize::MAX);
     let mut buffer = vec![0; portion.clamp(1, 1 << 20)];
-    from.set_read_timeout(Some(BEAT))?;
+    from.set_read_timeout(Some(INTERVAL))?;
     thread::sleep(pace.latency);
-    while !over.load(Ordering::Relaxed) {
+    while !stopped.load(Ordering::Relaxed) {
         if portion == 0 {
-            thread::sleep(BEAT);
+            thread::sleep(INTERVAL);
             continue;
         }
         match from.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(length) => {
                 to.write_all(&buffer[..length])?;
-                thread::sleep(BEAT);
+                thread::sleep(INTERVAL);
             }
             // The registry sends nothing: check the flag and read again.
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => {}

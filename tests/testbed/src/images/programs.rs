@@ -18,7 +18,7 @@ use crate::layout;
 /// Paths of Debian's static busybox.
 const BUSYBOX: [&str; 2] = ["/bin/busybox", "/usr/bin/busybox"];
 
-/// Names of busybox in the images.
+/// Commands that are links to busybox in the images.
 const APPLETS: [&str; 8] = ["cat", "mktemp", "printf", "rm", "sh", "sleep", "wc", "yes"];
 
 /// Returns a root directory with busybox.
@@ -68,8 +68,12 @@ pub(super) fn push_wrapper(host: &str, tag: &str) -> Result<String> {
 ///
 /// A release build takes minutes after every change.
 pub(super) fn push_runner(host: &str, tag: &str) -> Result<String> {
-    let quick = ["--profile", "dev", "--architectures", architecture()];
-    push_image("runner", &format!("{host}/function-runner:{tag}"), &quick)
+    let arguments = ["--profile", "dev", "--architectures", architecture()];
+    push_image(
+        "runner",
+        &format!("{host}/function-runner:{tag}"),
+        &arguments,
+    )
 }
 
 fn push_image(name: &str, image: &str, arguments: &[&str]) -> Result<String> {
@@ -88,11 +92,11 @@ fn push_image(name: &str, image: &str, arguments: &[&str]) -> Result<String> {
         .find(|line| line.starts_with(&format!("{image}@")));
     pinned
         .map(str::to_owned)
-        .with_context(|| format!("cargo xtask image {name} does not say what it pushed"))
+        .with_context(|| format!("cargo xtask image {name} printed no reference with a digest"))
 }
 
-/// Returns a program that `tests/tools/build` builds.
-pub(super) fn foreign_tool(name: &str) -> Result<Vec<u8>> {
+/// Builds the programs of `tests/tools` and returns one of them.
+pub(super) fn test_tool(name: &str) -> Result<Vec<u8>> {
     let build = root().join("tests/tools/build");
     run(&mut Command::new(&build))?;
     let output = Command::new(&build).args(["--path", name]).output()?;

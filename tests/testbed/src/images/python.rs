@@ -13,8 +13,8 @@ use runner_image::Tree;
 use super::run;
 use crate::{layout, network};
 
-/// Directories that no program in a container reads.
-const LEFT_OUT: [&str; 3] = ["usr/share/doc", "usr/share/lintian", "usr/share/man"];
+/// Directories of the packages that no function needs.
+const OMITTED_DIRECTORIES: [&str; 3] = ["usr/share/doc", "usr/share/lintian", "usr/share/man"];
 
 /// Returns the root directory, unpacked once for each version of Python.
 pub(super) fn root(parts: &Path) -> Result<Tree> {
@@ -43,7 +43,7 @@ fn version() -> Result<String> {
                 .filter(|name| name.contains('.'))
         })
         .map(str::to_owned)
-        .context("apt does not know Debian's Python; `apt-get update` may help")
+        .context("apt-cache lists no version of Python; run `apt-get update`")
 }
 
 fn unpack(version: &str, unpacked: &Path) -> Result<()> {
@@ -71,26 +71,29 @@ fn unpack(version: &str, unpacked: &Path) -> Result<()> {
             .arg(&fresh))?;
     }
     fs::remove_dir_all(&packages)?;
-    fs::rename(&fresh, unpacked).context("cannot keep the unpacked Python")
+    fs::rename(&fresh, unpacked).context("cannot rename the directory of the unpacked Python")
 }
 
 fn tree_of(root: &Path) -> Result<Tree> {
     let mut tree = Tree::new();
-    let mut waiting = sorted(root)?;
-    while let Some(path) = waiting.pop() {
+    let mut pending = sorted(root)?;
+    while let Some(path) = pending.pop() {
         let name = path.strip_prefix(root)?;
-        if LEFT_OUT.iter().any(|left_out| name.starts_with(left_out)) {
+        if OMITTED_DIRECTORIES
+            .iter()
+            .any(|omitted| name.starts_with(omitted))
+        {
             continue;
         }
         let name = name
             .to_str()
-            .with_context(|| format!("odd file name {}", name.display()))?;
+            .with_context(|| format!("file name is not valid UTF-8: {}", name.display()))?;
         let metadata = fs::symlink_metadata(&path)?;
         tree = if metadata.is_symlink() {
             let target = fs::read_link(&path)?;
             tree.symlink(name, &target.to_string_lossy())?
         } else if metadata.is_dir() {
-            waiting.extend(sorted(&path)?);
+            pending.extend(sorted(&path)?);
             tree
         } else {
             tree.file(

@@ -50,7 +50,7 @@ fn survey() -> Survey {
     }
 }
 
-fn told(survey: &Survey) -> (PodRuntime, Vec<String>) {
+fn filled_report(survey: &Survey) -> (PodRuntime, Vec<String>) {
     let (mut report, mut degraded) = (PodRuntime::default(), BTreeSet::new());
     fill(&mut report, survey, &mut degraded);
     (report, degraded.into_iter().collect())
@@ -58,7 +58,7 @@ fn told(survey: &Survey) -> (PodRuntime, Vec<String>) {
 
 #[test]
 fn reports_tag_and_digest_separately() {
-    let (report, degraded) = told(&survey());
+    let (report, degraded) = filled_report(&survey());
     let function = &report.functions[0];
     assert_eq!(
         (function.image.as_str(), function.digest.as_str()),
@@ -74,23 +74,23 @@ fn reports_tag_and_digest_separately() {
 #[test]
 fn reports_start_steps_in_chronological_order() {
     let mut survey = survey();
-    let after = |milliseconds| Some(Duration::from_millis(milliseconds));
+    let milliseconds = |number| Some(Duration::from_millis(number));
     let start = StartPhases {
-        metadata: after(90),
-        created: after(10),
-        listening: after(40),
-        // Kubernetes may show the address after the pod has announced itself.
-        address: after(70),
-        ready: after(50),
+        metadata: milliseconds(90),
+        created: milliseconds(10),
+        listening: milliseconds(40),
+        // Kubernetes may show the address after the wrapper has sent its announcement.
+        address: milliseconds(70),
+        ready: milliseconds(50),
         ..StartPhases::default()
     };
     survey.starts.insert("u1".into(), start);
     survey
         .addresses
         .insert("u1".into(), PodAddress::Service([198, 19, 0, 7].into()));
-    let (report, _) = told(&survey);
+    let (report, _) = filled_report(&survey);
     let pod = &report.functions[0].pods[0];
-    let steps: Vec<_> = pod.start.iter().map(|it| it.step.as_str()).collect();
+    let steps: Vec<_> = pod.start.iter().map(|phase| phase.step.as_str()).collect();
     assert_eq!(
         steps,
         ["metadata", "created", "listening", "ready", "address"]
@@ -105,7 +105,7 @@ fn reports_failed_pod_starts_as_degraded() {
     let failure = EvaluationError::new(Reason::PodStartFailed, "ErrImagePull: no such image");
     survey.pool.functions[0].start_failure = Some((failure, Duration::from_secs(2)));
     survey.template_error = Some("no container".to_owned());
-    let (report, degraded) = told(&survey);
+    let (report, degraded) = filled_report(&survey);
     let failure = report.functions[0].start_failure.as_ref().unwrap();
     assert_eq!(failure.reason, "POD_START_FAILED");
     assert_eq!(

@@ -15,19 +15,19 @@ use crate::{Stage, eventually};
 /// An active admission policy.
 ///
 /// The stage's namespace owns the policy and is the only one affected, so the policy is deleted
-/// with the stage unless it is lifted before.
-pub struct Refusal {
+/// with the stage unless it is removed before.
+pub struct PodRejection {
     stage: Stage,
 }
 
-// === impl Refusal ===
+// === impl PodRejection ===
 
-impl Refusal {
+impl PodRejection {
     /// Rejects every pod with this message, and waits until the policy is active.
-    pub async fn impose(stage: &Stage, message: &str) -> Self {
+    pub async fn create(stage: &Stage, message: &str) -> Self {
         let name = stage.namespace();
         let namespaces: Api<Namespace> = Api::all(stage.client());
-        let own = namespaces.get(name).await.expect("it is there");
+        let own = namespaces.get(name).await.expect("the namespace exists");
         let metadata = json!({"name": name, "ownerReferences": [own.owner_ref(&())]});
         let policy = json!({"metadata": metadata, "spec": {
             "matchConstraints": {
@@ -44,26 +44,26 @@ impl Refusal {
             "policyName": name, "validationActions": ["Deny"],
         }});
         let binding = serde_json::from_value(binding).expect("a binding");
-        let refusal = Self {
+        let rejection = Self {
             stage: stage.clone(),
         };
         let create = PostParams::default();
-        let made = refusal.policies().create(&create, &policy).await;
-        made.expect("the cluster takes the policy");
-        let made = refusal.bindings().create(&create, &binding).await;
-        made.expect("the cluster takes the binding");
-        eventually("a policy in force", async || !refusal.lets_pass().await).await;
-        refusal
+        let made = rejection.policies().create(&create, &policy).await;
+        made.expect("the API server accepts the policy");
+        let made = rejection.bindings().create(&create, &binding).await;
+        made.expect("the API server accepts the binding");
+        eventually("a policy in force", async || !rejection.admits_pods().await).await;
+        rejection
     }
 
     /// Deletes the policy, and waits until pods can be created again.
-    pub async fn lift(self) {
+    pub async fn remove(self) {
         let (name, delete) = (self.stage.namespace(), DeleteParams::default());
         let deleted = self.bindings().delete(name, &delete).await;
         deleted.expect("the binding can be deleted");
         let deleted = self.policies().delete(name, &delete).await;
         deleted.expect("the policy can be deleted");
-        eventually("no policy in force", async || self.lets_pass().await).await;
+        eventually("no policy in force", async || self.admits_pods().await).await;
     }
 
     fn policies(&self) -> Api<ValidatingAdmissionPolicy> {
@@ -77,7 +77,7 @@ impl Refusal {
     /// Returns whether a pod would be admitted, by a dry run.
     ///
     /// The API server applies and drops policies some time after it has stored or deleted them.
-    async fn lets_pass(&self) -> bool {
+    async fn admits_pods(&self) -> bool {
         let pod = json!({
             "metadata": {"name": "trial"},
             "spec": {"containers": [{"name": "trial", "image": "trial"}]},

@@ -10,21 +10,21 @@ use serde_json::{Value, json};
 
 use crate::{Stage, eventually};
 
-/// Installs the definitions; they stay, because they do not affect other tests.
-pub async fn define(stage: &Stage) {
+/// Installs the custom resource definitions; they stay, because they do not affect other tests.
+pub async fn install_definitions(stage: &Stage) {
     let definitions: Api<CustomResourceDefinition> = Api::all(stage.client());
     for definition in custom_resource_definitions() {
         let name = definition.name_any();
         let apply = PatchParams::apply("e2e").force();
         let patch = Patch::Apply(&definition);
         let applied = definitions.patch(&name, &apply, &patch).await;
-        applied.expect("the cluster takes the definition");
+        applied.expect("the API server accepts the definition");
         eventually("an established definition", async || {
-            let found = definitions.get(&name).await.expect("it is there");
+            let found = definitions.get(&name).await.expect("the definition exists");
             let conditions = found.status.and_then(|status| status.conditions);
             conditions.is_some_and(|all| {
                 all.iter()
-                    .any(|it| it.type_ == "Established" && it.status == "True")
+                    .any(|condition| condition.type_ == "Established" && condition.status == "True")
             })
         })
         .await;
@@ -49,5 +49,5 @@ pub async fn configure_pods(stage: &Stage, name: &str, mut pods: Value) {
     let apply = PatchParams::apply("e2e").force();
     let configs = stage.api::<FunctionConfig>();
     let put = configs.patch(name, &apply, &Patch::Apply(&config)).await;
-    put.expect("the cluster takes the object");
+    put.expect("the API server accepts the object");
 }

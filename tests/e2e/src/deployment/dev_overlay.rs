@@ -1,4 +1,4 @@
-//! The overlay for developers on an empty cluster, installed with the commands of the manual.
+//! The overlay for developers on an empty cluster, installed with the documented commands.
 //!
 //! The overlay is applied unchanged, so its names are in use meanwhile and a test needs the cluster
 //! alone. The test bed provides what the overlay expects: images under its names, and functions in
@@ -29,7 +29,7 @@ const OVERLAY: &str = "deploy/overlays/dev";
 const IMAGES: &str = "localhost:5000";
 
 /// The applied overlay, deleted completely when this value is dropped.
-pub struct Verbatim {
+pub struct DevOverlay {
     stage: Stage,
     registry: NamedRegistry,
     _images: Fault<'static>,
@@ -43,9 +43,9 @@ pub struct Forwarded {
     _lines: BufReader<ChildStdout>,
 }
 
-// === impl Verbatim ===
+// === impl DevOverlay ===
 
-impl Verbatim {
+impl DevOverlay {
     /// Namespace of the runner.
     pub const NAMESPACE: &str = "porch-system";
     /// Namespace of functions.
@@ -53,14 +53,14 @@ impl Verbatim {
 
     /// Applies the overlay to a cluster without it, and waits for the rollout.
     pub async fn install(stage: &Stage) -> Self {
-        assert!(remove(stage), "the cluster can be emptied");
+        assert!(remove(stage), "the objects of the overlay can be deleted");
         let images = stage.bed().with_registry_named(IMAGES);
         let this = Self {
             stage: stage.clone(),
             registry: NamedRegistry::open(stage).await,
             _images: images.unwrap_or_else(|error| panic!("{error:#}")),
         };
-        tokio::join!(this.apply(), this.forget_older_wrappers());
+        tokio::join!(this.apply(), this.pull_newest_wrapper());
         this
     }
 
@@ -71,7 +71,7 @@ impl Verbatim {
     }
 
     /// Runs kubectl in the runner's namespace, requires success and returns its output.
-    pub async fn own(&self, arguments: &[&str]) -> String {
+    pub async fn kubectl_in_namespace(&self, arguments: &[&str]) -> String {
         let mut all = vec!["-n", Self::NAMESPACE];
         all.extend(arguments);
         self.kubectl(&all).await
@@ -90,8 +90,9 @@ impl Verbatim {
         let stdout = child.stdout.take().expect("a pipe");
         let mut line = String::new();
         let mut lines = BufReader::new(stdout);
-        let said = tokio::time::timeout(LIMIT, lines.read_line(&mut line)).await;
-        said.expect("a port in time").expect("kubectl can be read");
+        let read = tokio::time::timeout(LIMIT, lines.read_line(&mut line)).await;
+        read.expect("a port within the time limit")
+            .expect("kubectl can be read");
         let address = line
             .strip_prefix("Forwarding from ")
             .and_then(|rest| rest.split(' ').next());
@@ -117,18 +118,21 @@ impl Verbatim {
     async fn apply(&self) {
         let applied = self.kubectl(&["apply", "-k", OVERLAY]).await;
         for line in applied.lines() {
-            assert!(line.ends_with(" created"), "it was there before: {line}");
+            assert!(
+                line.ends_with(" created"),
+                "the object existed before: {line}"
+            );
         }
         let limit = format!("--timeout={}s", LIMIT.as_secs());
         let status = ["rollout", "status", "deployment/function-runner", &limit];
-        self.own(&status).await;
+        self.kubectl_in_namespace(&status).await;
     }
 
     /// Pulls the newest wrapper image to the node.
     ///
     /// The node of an empty cluster has no images. This node keeps images that it pulled under a
     /// tag, and function pods would get the wrapper of an earlier test.
-    async fn forget_older_wrappers(&self) {
+    async fn pull_newest_wrapper(&self) {
         let pull = json!({"metadata": {"name": "pull"}, "spec": {
             "restartPolicy": "Never",
             "containers": [{
@@ -139,9 +143,9 @@ impl Verbatim {
         let pull: Pod = serde_json::from_value(pull).expect("a pod");
         let pods: Api<Pod> = self.stage.api();
         let made = pods.create(&PostParams::default(), &pull).await;
-        made.expect("the cluster takes the pod");
+        made.expect("the API server accepts the pod");
         eventually("the newest wrapper on the node", async || {
-            let pull = pods.get("pull").await.expect("the pod is there");
+            let pull = pods.get("pull").await.expect("the pod exists");
             let phase = pull.status.and_then(|status| status.phase);
             matches!(phase.as_deref(), Some("Succeeded" | "Failed"))
         })
@@ -149,7 +153,7 @@ impl Verbatim {
     }
 }
 
-impl Drop for Verbatim {
+impl Drop for DevOverlay {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let bed = self.stage.bed();
@@ -157,7 +161,7 @@ impl Drop for Verbatim {
             report(bed, Self::FUNCTION_NAMESPACE, "fn.kpt.dev/image");
         }
         if !remove(&self.stage) {
-            eprintln!("cannot remove what {OVERLAY} has made");
+            eprintln!("cannot delete the objects of {OVERLAY}");
         }
         // Other tests need the definitions.
         let _ = command(self.stage.bed()).and_then(|mut kubectl| {
