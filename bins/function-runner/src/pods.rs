@@ -73,7 +73,7 @@ pub(crate) async fn watch_objects(
             return Some(watch_function_configs(configuration, client, namespace));
         }
         Err(ConnectError::NoCluster) => "no Kubernetes cluster is configured".to_owned(),
-        Err(error) => error.to_string(),
+        Err(error) => with_causes(&error),
     };
     info!("FunctionConfig objects are not followed: {why}");
     None

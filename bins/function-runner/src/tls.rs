@@ -43,7 +43,7 @@ async fn follow(flags: ServerFlags, files: TlsFiles, tls: Tls) {
             continue;
         }
         let replaced = match &read {
-            Ok(files) => tls.replace(files).map_err(|error| error.to_string()),
+            Ok(files) => tls.replace(files).map_err(|error| with_causes(&error)),
             Err(error) => Err(error.clone()),
         };
         match replaced {

@@ -9,7 +9,7 @@ use clap::Args;
 use runner_client::{
     Client, EvaluateFunctionRequest, EvaluateFunctionResponse, Options, OptionsError,
 };
-use runner_core::{defaults, parse_worded_duration};
+use runner_core::{defaults, parse_worded_duration, with_causes};
 
 pub use errors::failure;
 pub use tls::Tls;
@@ -85,11 +85,11 @@ impl Server {
         "krm".clone_into(&mut options.program);
         options.tls = self.tls.read()?;
         Client::new(&self.address, &options).map_err(|error| match error {
-            OptionsError::Tls(_) => Failure::usage(error.to_string())
+            OptionsError::Tls(_) => Failure::usage(with_causes(&error))
                 .hint("check the files of --ca-file, --cert-file and --key-file"),
             OptionsError::Scheme { .. } => Failure::usage(format!("--address {error}"))
                 .hint("leave the scheme out; --tls turns TLS on"),
-            _ => Failure::usage(format!("--address {error}")),
+            _ => Failure::usage(format!("--address {}", with_causes(&error))),
         })
     }
 }

@@ -10,6 +10,7 @@ use runner_cluster::{ClusterOptions, ConnectError};
 use runner_core::{
     defaults::{self, RUNNER_PORT},
     environment::KUBERNETES_SERVICE_HOST,
+    with_causes,
 };
 use runner_doctor::{Account, Options, State, examine};
 
@@ -138,7 +139,7 @@ impl Doctor {
         client.map_err(|error| match error {
             ConnectError::NoCluster => Failure::usage("no Kubernetes cluster is configured")
                 .hint("set KUBECONFIG, or name a file with --kubeconfig"),
-            error => Failure::usage(error.to_string()),
+            error => Failure::usage(with_causes(&error)),
         })
     }
 

@@ -9,7 +9,7 @@ use runner_cluster::{
     ClusterOptions, ConnectError, ListError, ListedFunctionConfig, connect, list_function_configs,
 };
 use runner_config::{Binaries, FileOptions, Table, Wanted};
-use runner_core::defaults;
+use runner_core::{defaults, with_causes};
 
 use crate::failure::Failure;
 
@@ -90,7 +90,7 @@ impl Functions {
         let objects = self.objects().await?;
         let declarations = objects.iter().map(|object| object.declaration.clone());
         let table = Table::of(&self.files(), declarations)
-            .map_err(|error| Failure::failed(error.to_string()))?;
+            .map_err(|error| Failure::failed(with_causes(&error)))?;
         let text = match self.output {
             Format::Table => show::table(&table, &objects),
             Format::Json => show::json(&table, &objects),
@@ -138,16 +138,16 @@ impl Cluster {
         let client = connect(&options).await.map_err(|error| match error {
             ConnectError::NoCluster => Failure::usage("no Kubernetes cluster is configured")
                 .hint("set KUBECONFIG, or use only files with --no-cluster"),
-            error => Failure::usage(error.to_string()),
+            error => Failure::usage(with_causes(&error)),
         })?;
         match list_function_configs(client, &self.pod_namespace).await {
             Ok(objects) => Ok(objects),
             Err(error @ ListError::Failed(_)) => {
-                Err(Failure::unreachable(error.to_string())
+                Err(Failure::unreachable(with_causes(&error))
                     .hint("use only files with --no-cluster"))
             }
             Err(error) => {
-                Err(Failure::failed(error.to_string()).hint("use only files with --no-cluster"))
+                Err(Failure::failed(with_causes(&error)).hint("use only files with --no-cluster"))
             }
         }
     }

@@ -9,12 +9,12 @@ use tonic::{Code, ConnectError, Status, TimeoutExpired};
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     /// The address is not a valid authority of a URI.
-    #[error("{address:?} is not HOST:PORT: {}", innermost(.source))]
+    #[error("{address:?} is not HOST:PORT")]
     Address {
         /// The address as it was given.
         address: String,
         /// The error of the URI parser.
-        source: tonic::transport::Error,
+        source: GrpcError,
     },
     /// The address has no port.
     #[error("{address:?} is not HOST:PORT: the port is missing")]
@@ -33,14 +33,27 @@ pub enum OptionsError {
         expected: &'static str,
     },
     /// A certificate or key is invalid.
-    #[error("invalid TLS certificates or key: {}", innermost(.0))]
-    Tls(#[source] tonic::transport::Error),
+    #[error("invalid TLS certificates or key")]
+    Tls(#[source] GrpcError),
+}
+
+/// An error of the gRPC library.
+///
+/// Its text is the innermost cause, because the errors above it name only layers of the library.
+#[derive(Debug, thiserror::Error)]
+pub enum GrpcError {
+    /// A call ended with this status; without a cause, the text is the message of the server.
+    #[error("{}", cause(.0))]
+    Status(Status),
+    /// The client cannot be set up.
+    #[error("{}", innermost(.0))]
+    Transport(tonic::transport::Error),
 }
 
 /// A failed call.
 ///
 /// The variants before [`Evaluation`](Self::Evaluation) are failures of the connection or of the
-/// message sizes; their source is the status that the gRPC library returned.
+/// message sizes; their source has the status that the gRPC library returned.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The request is larger than the message limit and was not sent.
@@ -52,31 +65,31 @@ pub enum CallError {
         limit: usize,
     },
     /// A message is larger than a limit of this client or of the server.
-    #[error("a message is over the limit: {}", .0.message())]
-    MessageTooLarge(#[source] Status),
+    #[error("a message is over the limit")]
+    MessageTooLarge(#[source] GrpcError),
     /// No connection could be established.
-    #[error("cannot reach a function runner at {address}: {}", cause(.source))]
+    #[error("cannot reach a function runner at {address}")]
     Unreachable {
         /// The server's address.
         address: String,
         /// The status of the call.
-        source: Status,
+        source: GrpcError,
     },
     /// The connection was lost during the call, or a proxy reports that.
-    #[error("the connection to the runner at {address} was lost: {}", cause(.source))]
+    #[error("the connection to the runner at {address} was lost")]
     Lost {
         /// The server's address.
         address: String,
         /// The status of the call.
-        source: Status,
+        source: GrpcError,
     },
     /// The server answers, but not with gRPC.
-    #[error("the server at {address} does not speak gRPC: {}", cause(.source))]
+    #[error("the server at {address} does not speak gRPC")]
     NotGrpc {
         /// The server's address.
         address: String,
         /// The status of the call.
-        source: Status,
+        source: GrpcError,
     },
     /// The server speaks gRPC and does not offer the service.
     #[error("the server at {address} does not offer the service {service}")]
@@ -86,7 +99,7 @@ pub enum CallError {
         /// Full name of the service.
         service: &'static str,
         /// The status of the call.
-        source: Status,
+        source: GrpcError,
     },
     /// The time limit of the call has passed, and the server reported no reason.
     #[error("the runner at {address} did not answer within {timeout:?}")]
@@ -96,7 +109,7 @@ pub enum CallError {
         /// The time limit of the call.
         timeout: Duration,
         /// The status of the call.
-        source: Status,
+        source: GrpcError,
     },
     /// The runner reports an error, with reason, message, metadata and retry delay.
     #[error(transparent)]
@@ -108,6 +121,20 @@ pub(crate) struct Call<'a> {
     pub(crate) address: &'a str,
     pub(crate) service: &'static str,
     pub(crate) timeout: Duration,
+}
+
+// === impl GrpcError ===
+
+impl From<Status> for GrpcError {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+impl From<tonic::transport::Error> for GrpcError {
+    fn from(error: tonic::transport::Error) -> Self {
+        Self::Transport(error)
+    }
 }
 
 // === impl CallError ===
@@ -131,18 +158,27 @@ impl CallError {
         // Statuses with a source were created by the gRPC library of this client.
         let is_local = source.source().is_some();
         match source.code() {
-            _ if has_cause::<ConnectError>(&source) => Self::Unreachable { address, source },
+            _ if has_cause::<ConnectError>(&source) => Self::Unreachable {
+                address,
+                source: source.into(),
+            },
             // The library ends a call with `Cancelled` at its time limit.
             Code::Cancelled if has_cause::<TimeoutExpired>(&source) => call.timed_out(source),
             Code::DeadlineExceeded => call.timed_out(source),
-            Code::OutOfRange | Code::ResourceExhausted => Self::MessageTooLarge(source),
+            Code::OutOfRange | Code::ResourceExhausted => Self::MessageTooLarge(source.into()),
             Code::Unimplemented => Self::NotOffered {
                 address,
                 service: call.service,
-                source,
+                source: source.into(),
             },
-            Code::Unknown | Code::Internal if is_local => Self::NotGrpc { address, source },
-            code if code == Code::Unavailable || is_local => Self::Lost { address, source },
+            Code::Unknown | Code::Internal if is_local => Self::NotGrpc {
+                address,
+                source: source.into(),
+            },
+            code if code == Code::Unavailable || is_local => Self::Lost {
+                address,
+                source: source.into(),
+            },
             code => {
                 let error = runner_proto::status::decode(&source);
                 Self::Evaluation(match error.message().trim() {
@@ -161,7 +197,7 @@ impl Call<'_> {
         CallError::Timeout {
             address: self.address.to_owned(),
             timeout: self.timeout,
-            source,
+            source: source.into(),
         }
     }
 }

@@ -58,7 +58,7 @@ mod error;
 mod options;
 
 pub use client::Client;
-pub use error::{CallError, OptionsError};
+pub use error::{CallError, GrpcError, OptionsError};
 pub use options::{Options, Tls};
 pub use runner_proto::{
     evaluator::{EvaluateFunctionRequest, EvaluateFunctionResponse},

@@ -52,9 +52,9 @@ impl Options {
                 expected: scheme,
             });
         }
-        let invalid = |source| OptionsError::Address {
+        let invalid = |error: tonic::transport::Error| OptionsError::Address {
             address: address.to_owned(),
-            source,
+            source: error.into(),
         };
         let agent = format!("{OWN_AGENT}{} {}", env!("CARGO_PKG_VERSION"), self.program);
         let endpoint = Endpoint::from_shared(format!("{scheme}://{authority}"))
@@ -72,7 +72,7 @@ impl Options {
             None => Ok(endpoint),
             Some(Tls(config)) => endpoint
                 .tls_config(config.clone())
-                .map_err(OptionsError::Tls),
+                .map_err(|error| OptionsError::Tls(error.into())),
         }
     }
 }
@@ -131,7 +131,7 @@ mod tests {
             (&plain, "https://x:1", "they require http, not https"),
             (&tls, "http://x:1", "they require https, not http"),
         ] {
-            let error = options.endpoint(address).unwrap_err().to_string();
+            let error = runner_core::with_causes(&options.endpoint(address).unwrap_err());
             assert!(error.contains(message), "{address}: {error}");
         }
     }

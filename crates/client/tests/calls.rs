@@ -151,7 +151,7 @@ async fn reports_an_address_where_no_server_listens() {
     let error = client("127.0.0.1:1").status(TIMEOUT).await.unwrap_err();
     assert!(matches!(error, CallError::Unreachable { .. }), "{error:?}");
     assert!(error.is_unreachable());
-    let text = error.to_string();
+    let text = runner_core::with_causes(&error);
     assert!(
         text.starts_with("cannot reach a function runner at 127.0.0.1:1: Connection refused"),
         "{text}"

@@ -48,13 +48,13 @@ pub enum ConnectError {
     )]
     NoCluster,
     /// The kubeconfig file cannot be used.
-    #[error("cannot use the kubeconfig: {0}")]
+    #[error("cannot use the kubeconfig")]
     Kubeconfig(#[from] KubeconfigError),
     /// The in-cluster configuration is incomplete.
-    #[error("cannot use the cluster this runs in: {0}")]
+    #[error("cannot use the cluster this runs in")]
     InCluster(#[from] InClusterError),
     /// No client can be built from the configuration.
-    #[error("cannot set up the Kubernetes client: {0}")]
+    #[error("cannot set up the Kubernetes client")]
     Client(#[source] kube::Error),
 }
 
@@ -202,7 +202,7 @@ mod tests {
             kubeconfig: Some(file.path().to_owned()),
             context: Some("nowhere".to_owned()),
         };
-        let error = connect(&options).await.err().unwrap().to_string();
+        let error = runner_core::with_causes(&connect(&options).await.err().unwrap());
         assert!(error.contains("nowhere"), "{error}");
     }
 }

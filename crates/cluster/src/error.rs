@@ -1,8 +1,8 @@
 //! Classification of API server errors, and their effect on waiting evaluations.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use runner_core::{EvaluationError, Reason, innermost};
+use runner_core::{EvaluationError, Reason, innermost, with_causes};
 use runner_pool::StartFailure;
 
 /// The reason why a request to the API server failed.
@@ -21,8 +21,20 @@ pub enum ApiError {
     #[error("the Kubernetes API server is in trouble: {0}")]
     Temporary(String),
     /// The server did not answer.
-    #[error("the Kubernetes API server cannot be reached: {0}")]
-    Unreachable(String),
+    #[error("the Kubernetes API server cannot be reached")]
+    Unreachable(#[source] NoAnswer),
+}
+
+/// The reason why the API server did not answer a request.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NoAnswer {
+    /// The time limit of the request passed.
+    #[error("no answer within {0:?}")]
+    Timeout(Duration),
+    /// The request failed; the text is the innermost cause, since the other errors of the chain
+    /// name only the layers of the client.
+    #[error("{}", innermost(.0.as_ref()))]
+    Request(Arc<kube::Error>),
 }
 
 // === impl ApiError ===
@@ -34,19 +46,19 @@ impl ApiError {
     /// and the end of an outage.
     pub fn log(&self, what: &str, name: &str) {
         match self {
-            Self::Unreachable(_) => tracing::debug!(name, error = %self, "{what}"),
-            _ => tracing::warn!(name, error = %self, "{what}"),
+            Self::Unreachable(_) => tracing::debug!(name, error = with_causes(self), "{what}"),
+            _ => tracing::warn!(name, error = with_causes(self), "{what}"),
         }
     }
 
     pub(crate) fn timed_out(after: Duration) -> Self {
-        Self::Unreachable(format!("no answer within {after:?}"))
+        Self::Unreachable(NoAnswer::Timeout(after))
     }
 
     /// Converts the error into the failure of a pod start.
     #[must_use]
     pub fn into_start_failure(self) -> StartFailure {
-        let message = self.to_string();
+        let message = with_causes(&self);
         match self {
             Self::Refused(_) | Self::NotFound(_) => StartFailure::Refused(EvaluationError::new(
                 Reason::PodStartFailed,
@@ -59,14 +71,23 @@ impl ApiError {
     }
 }
 
+// === impl NoAnswer ===
+
+/// Two are equal if their texts are: errors of the client cannot be compared.
+impl PartialEq for NoAnswer {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for NoAnswer {}
+
 impl From<kube::Error> for ApiError {
     fn from(error: kube::Error) -> Self {
         let status = match error {
             kube::Error::Api(status) => status,
-            // The text of a service error names only the layer; its source has the cause.
-            kube::Error::Service(source) => return Self::Unreachable(innermost(&*source)),
             kube::Error::SerdeError(error) => return Self::Refused(error.to_string()),
-            other => return Self::Unreachable(innermost(&other)),
+            other => return Self::Unreachable(NoAnswer::Request(Arc::new(other))),
         };
         let message = if status.message.is_empty() {
             format!("{} {}", status.code, status.reason)
@@ -96,6 +117,16 @@ mod tests {
             ..Status::default()
         }))
         .into()
+    }
+
+    #[test]
+    fn names_the_innermost_cause_of_a_request_without_answer() {
+        let refused = std::io::Error::other("connection refused");
+        let error = ApiError::from(kube::Error::Service(Box::new(refused)));
+        assert_eq!(
+            with_causes(&error),
+            "the Kubernetes API server cannot be reached: connection refused"
+        );
     }
 
     #[rstest]

@@ -25,7 +25,7 @@ mod testing;
 mod watches;
 
 pub use client::{ClusterOptions, ConnectError, connect};
-pub use error::ApiError;
+pub use error::{ApiError, NoAnswer};
 pub use function_configs::{
     FunctionConfigWatch, ListError, ListedFunctionConfig, WatchState, declaration,
     list_function_configs, watch_function_configs,

@@ -13,6 +13,7 @@ use kube::{
     api::{DeleteParams, Preconditions},
     core::ObjectMeta,
 };
+use runner_core::with_causes;
 
 use crate::{
     ApiError,
@@ -78,7 +79,7 @@ impl PullSecret {
                 }
                 // Another replica wrote the Secret first; the next round compares again.
                 Err(ApiError::Conflict(_)) => None,
-                Err(error) => Some(error.to_string()),
+                Err(error) => Some(with_causes(&error)),
             },
             Err(error) => Some(format!("{}: {error}", self.file.display())),
         };

@@ -10,10 +10,11 @@ mod source;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodTemplate, PodTemplateSpec, Service};
+use runner_core::with_causes;
 use serde::de::DeserializeOwned;
 
 use crate::objects::{ServiceTemplate, ServiceTemplateSpec};
-use crate::{RenderOptions, pods::fingerprint_of};
+use crate::{ApiError, RenderOptions, pods::fingerprint_of};
 
 pub use source::{MissingTemplates, TemplateObjects, TemplateSource};
 
@@ -31,27 +32,29 @@ pub struct Templates {
 }
 
 /// The reason why a template cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum TemplateError {
     /// The text of a ConfigMap key is not an object of the expected kind.
-    #[error("key {key:?} of the template ConfigMap is no {kind}: {why}")]
+    #[error("key {key:?} of the template ConfigMap is no {kind}")]
     Malformed {
         /// Key in the ConfigMap.
         key: &'static str,
         /// Expected kind.
         kind: &'static str,
-        /// Message of the parser.
-        why: String,
+        /// Error of the parser.
+        #[source]
+        error: Arc<serde_saphyr::Error>,
     },
     /// The ConfigMap does not exist or cannot be read.
-    #[error("cannot read the pod template from ConfigMap {namespace}/{name}: {why}")]
+    #[error("cannot read the pod template from ConfigMap {namespace}/{name}")]
     Unreadable {
         /// Namespace of the ConfigMap.
         namespace: String,
         /// Name of the ConfigMap.
         name: String,
         /// Error of the API server.
-        why: String,
+        #[source]
+        error: ApiError,
     },
     /// A template object does not exist and is not created.
     #[error(
@@ -189,6 +192,15 @@ impl TemplateError {
     }
 }
 
+/// Two are equal if their texts are: errors of the parser cannot be compared.
+impl PartialEq for TemplateError {
+    fn eq(&self, other: &Self) -> bool {
+        with_causes(self) == with_causes(other)
+    }
+}
+
+impl Eq for TemplateError {}
+
 fn parse<T: DeserializeOwned>(
     key: &'static str,
     kind: &'static str,
@@ -197,7 +209,7 @@ fn parse<T: DeserializeOwned>(
     serde_saphyr::from_str(text).map_err(|error| TemplateError::Malformed {
         key,
         kind,
-        why: error.to_string(),
+        error: Arc::new(error),
     })
 }
 

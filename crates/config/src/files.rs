@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use crate::{Binaries, Problem, Source};
+use runner_core::{BadDuration, BadImage, with_causes};
+
+use crate::{BadCount, Binaries, Problem, Source};
 
 mod exec;
 mod pod_cache;
@@ -49,7 +51,7 @@ pub enum Wanted {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be opened or read.
-    #[error("cannot read {} ({flag}): {error}", file.display())]
+    #[error("cannot read {} ({flag})", file.display())]
     Read {
         /// Command line flag that sets the path of the file.
         flag: &'static str,
@@ -67,9 +69,18 @@ pub enum ConfigError {
         /// Description of the error.
         message: String,
     },
+    /// An entry of the file is invalid.
+    #[error("{location}")]
+    Entry {
+        /// File and line of the entry.
+        location: Source,
+        /// The invalid field of the entry.
+        #[source]
+        error: EntryError,
+    },
     /// The file lists functions, but the functions directory cannot be read.
     #[error(
-        "{location} lists functions, but the directory {} cannot be read: {error}; set --functions",
+        "{location} lists functions, but the directory {} cannot be read (set --functions)",
         directory.display()
     )]
     FunctionsDirectory {
@@ -80,6 +91,26 @@ pub enum ConfigError {
         /// Error of the operating system.
         #[source]
         error: io::Error,
+    },
+}
+
+/// The reason why an entry of a file is invalid.
+#[derive(Debug, thiserror::Error)]
+pub enum EntryError {
+    /// The image is malformed.
+    #[error(transparent)]
+    Image(#[from] BadImage),
+    /// The time to live is malformed.
+    #[error("timeToLive")]
+    TimeToLive(#[source] BadDuration),
+    /// A number is out of range.
+    #[error("{field}")]
+    Count {
+        /// Name of the field.
+        field: &'static str,
+        /// The rejected number.
+        #[source]
+        error: BadCount,
     },
 }
 
@@ -169,7 +200,8 @@ impl ConfigError {
     pub(crate) fn problem(&self, whole_file: &Source) -> Problem {
         match self {
             Self::Malformed { location, message } => Problem::error(location, message),
-            other => Problem::error(whole_file, other.to_string()),
+            Self::Entry { location, error } => Problem::error(location, with_causes(error)),
+            other => Problem::error(whole_file, with_causes(other)),
         }
     }
 }

@@ -26,9 +26,10 @@ mod testing;
 
 pub use configuration::{Configuration, Declarations, OBJECTS_TIMEOUT, Reload, ReloadError};
 pub use declaration::{Age, BinaryDeclaration, Declaration, PodDeclaration};
-pub use files::{ConfigError, FileOptions, Wanted};
+pub use files::{ConfigError, EntryError, FileOptions, Wanted};
 pub use problem::{Problem, Severity, Source};
 pub use settings::{
-    PodOverrides, PodSettings, SHORTEST_TIME_TO_LIVE, is_quantity, parse_count, parse_time_to_live,
+    BadCount, PodOverrides, PodSettings, SHORTEST_TIME_TO_LIVE, is_quantity, parse_count,
+    parse_time_to_live,
 };
 pub use table::{Binaries, Executable, Match, Row, Runtime, Table};

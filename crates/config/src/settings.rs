@@ -37,6 +37,11 @@ pub struct PodOverrides {
     json: String,
 }
 
+/// The error for a number that is negative or larger than a `u32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not a count")]
+pub struct BadCount(i64);
+
 // === impl PodOverrides ===
 
 impl PodOverrides {
@@ -79,11 +84,11 @@ pub fn parse_time_to_live(text: &str) -> Result<(Option<Duration>, Option<String
 ///
 /// # Errors
 /// Fails if the number is negative or larger than a `u32`.
-pub fn parse_count(value: i64) -> Result<Option<u32>, String> {
+pub fn parse_count(value: i64) -> Result<Option<u32>, BadCount> {
     match u32::try_from(value) {
         Ok(0) => Ok(None),
         Ok(count) => Ok(Some(count)),
-        Err(_) => Err(format!("{value} is not a count")),
+        Err(_) => Err(BadCount(value)),
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use runner_config::{Binaries, FileOptions, Table, Wanted};
+use runner_core::with_causes;
 use serde_json::Value;
 
 /// Returns a file of the shipped installations, if their directory beside the checkout exists.
@@ -84,7 +85,7 @@ fn names_the_line_of_an_error_once_and_raises_short_times() {
         default_prefix: "example.com".to_owned(),
         binaries: Binaries::Trust,
     };
-    let error = Table::of(&options, []).unwrap_err().to_string();
+    let error = with_causes(&Table::of(&options, []).unwrap_err());
     assert!(
         error.starts_with(&format!("{}:2: ", config.display())),
         "{error}"

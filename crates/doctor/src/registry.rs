@@ -2,6 +2,7 @@
 
 use std::{io::Write, path::PathBuf};
 
+use runner_core::with_causes;
 use runner_registry::{Keychain, Options, Registry};
 use tempfile::NamedTempFile;
 
@@ -48,6 +49,7 @@ impl Credentials {
             mirrors: mirrors.iter().filter_map(|it| it.parse().ok()).collect(),
             ..defaults
         };
-        Registry::new(options).map_err(|error| format!("cannot query registries: {error}"))
+        Registry::new(options)
+            .map_err(|error| format!("cannot query registries: {}", with_causes(&error)))
     }
 }

@@ -18,7 +18,7 @@ pub enum AnswerError {
     #[error("the function's answer is not UTF-8 text")]
     NotText(#[from] std::str::Utf8Error),
     /// The answer is not valid YAML.
-    #[error("the function's answer is not YAML: {0}")]
+    #[error("the function's answer is not YAML")]
     Parse(#[from] ParseError),
     /// An item has aliases that refer to nothing, or that expand to too many values.
     #[error("item {0} of the function's answer has aliases that cannot be resolved")]

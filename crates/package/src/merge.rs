@@ -20,7 +20,7 @@ pub enum MergeError {
     #[error(transparent)]
     Answer(#[from] AnswerError),
     /// An item names a file outside the package.
-    #[error("the function placed {item} outside the package: {source}")]
+    #[error("the function placed {item} outside the package")]
     Path {
         /// The resource, as `Kind/name`.
         item: String,

@@ -23,10 +23,10 @@ pub enum ReadError {
     #[error("{} is not a directory; name the package's directory", .0.display())]
     NotADirectory(PathBuf),
     /// A directory or a `.krmignore` cannot be read, or a `.krmignore` has an invalid pattern.
-    #[error("cannot read {0}")]
+    #[error("cannot read the package")]
     Walk(#[from] ignore::Error),
     /// The operating system returned an error.
-    #[error("cannot read {}: {source}", .path.display())]
+    #[error("cannot read {}", .path.display())]
     Io {
         /// The file that cannot be read.
         path: PathBuf,
@@ -34,7 +34,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// A file with a resource file's name is not YAML.
-    #[error("{} is not YAML: {source}; correct it or list it in .krmignore", .path.display())]
+    #[error("{} is not YAML (correct it or list it in .krmignore)", .path.display())]
     Parse {
         /// The invalid file.
         path: PathBuf,
@@ -118,6 +118,8 @@ fn read_file(root: &Path, full: PathBuf) -> Result<File, ReadError> {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error;
+
     use super::*;
     use rstest::rstest;
 
@@ -166,8 +168,10 @@ mod tests {
     #[test]
     fn reports_file_and_line_of_invalid_yaml() {
         let directory = package(&[("bad.yaml", "a: 1\nb: {\n")]);
-        let message = Package::read(directory.path()).unwrap_err().to_string();
-        assert!(message.contains("bad.yaml is not YAML: line"), "{message}");
+        let error = Package::read(directory.path()).unwrap_err();
+        let (message, cause) = (error.to_string(), error.source().unwrap().to_string());
+        assert!(message.contains("bad.yaml is not YAML"), "{message}");
+        assert!(cause.starts_with("line"), "{cause}");
     }
 
     #[test]
@@ -230,8 +234,9 @@ mod tests {
     #[test]
     fn reports_an_invalid_pattern() {
         let directory = package(&[(".krmignore", "[z-a].yaml\n"), ("x.yaml", RESOURCE)]);
-        let message = Package::read(directory.path()).unwrap_err().to_string();
-        assert!(message.contains(".krmignore: line 1"), "{message}");
+        let error = Package::read(directory.path()).unwrap_err();
+        let cause = error.source().unwrap().to_string();
+        assert!(cause.contains(".krmignore: line 1"), "{cause}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub enum WriteError {
     #[error("{} changed while the function ran, so nothing was written; run it again", .0.display())]
     ChangedMeanwhile(PathBuf),
     /// The operating system returned an error; completed changes were undone.
-    #[error("cannot write {}: {source}; the package is as it was", .path.display())]
+    #[error("nothing was written: cannot write {}", .path.display())]
     Io {
         /// The file that cannot be written.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum WriteError {
         source: io::Error,
     },
     /// The operating system returned an error, and a completed change could not be undone.
-    #[error("cannot write {} ({source}), nor restore {}: look at both", .path.display(), .stuck.display())]
+    #[error("cannot write {}, nor restore {} (look at both)", .path.display(), .stuck.display())]
     Stuck {
         /// The file that cannot be written.
         path: PathBuf,

@@ -15,6 +15,7 @@ use std::{
 use runner_cluster::{
     Cluster, CreateOutcome, Injector, PodObservation, RenderOptions, TemplateError, Templates,
 };
+use runner_core::with_causes;
 use runner_pool::{Anchor, Event, Outcome, PodName, PodPhase, Request, RequestId, Time, Uid};
 use runner_registry::Registry;
 use tokio::{
@@ -361,7 +362,7 @@ impl Driver {
                 tokio::spawn(async move { injector.choose(&templates).await });
                 Observation::Template(Ok(template))
             }
-            Watched::Templates(Err(error)) => Observation::Template(Err(error.to_string())),
+            Watched::Templates(Err(error)) => Observation::Template(Err(with_causes(&error))),
         };
         self.input(Input::Observation(observation));
     }

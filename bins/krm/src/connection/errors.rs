@@ -1,7 +1,7 @@
 //! Failures that errors of the client are reported as.
 
 use runner_client::CallError;
-use runner_core::{DisplayDuration, EvaluationError, Reason};
+use runner_core::{DisplayDuration, EvaluationError, Reason, with_causes};
 
 use crate::failure::Failure;
 
@@ -11,7 +11,7 @@ const RAISE_LIMITS: &str =
 /// Returns the failure to report: the message, its metadata and a hint.
 #[must_use]
 pub fn failure(error: &CallError) -> Failure {
-    let message = error.to_string();
+    let message = with_causes(error);
     match error {
         CallError::Evaluation(error) => evaluation(error),
         CallError::RequestTooLarge { .. } => Failure::failed(message).hint(RAISE_LIMITS),

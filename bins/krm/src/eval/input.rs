@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use runner_core::with_causes;
 use runner_package::{Package, config_map, is_resource, with_function_config};
 use runner_yaml::Document;
 
@@ -47,7 +48,7 @@ impl Input {
             Source::List(standard_input()?)
         } else {
             let package = Package::read(&arguments.directory)
-                .map_err(|error| Failure::failed(error.to_string()))?;
+                .map_err(|error| Failure::failed(with_causes(&error)))?;
             Source::Package(arguments.directory, package)
         };
         Ok(Self { source, config })

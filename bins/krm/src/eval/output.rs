@@ -9,6 +9,7 @@ use std::{
 
 use anstyle::Style;
 use runner_client::EvaluateFunctionResponse;
+use runner_core::with_causes;
 use runner_package::{Plan, Written, check_new_files, merge, write};
 use runner_resourcelist::Envelope;
 
@@ -51,7 +52,7 @@ impl Output<'_> {
         let written = match (&plan, self.input.package()) {
             (Some(plan), Some((directory, _))) if self.eval.in_place && !has_errors => Some(
                 write(directory, &plan.edits)
-                    .map_err(|error| Failure::failed(error.to_string()))?,
+                    .map_err(|error| Failure::failed(with_causes(&error)))?,
             ),
             _ => None,
         };
@@ -72,9 +73,9 @@ impl Output<'_> {
             return Ok(None);
         };
         let plan = merge(package, &self.answer.resource_list)
-            .map_err(|error| Failure::failed(error.to_string()))?;
+            .map_err(|error| Failure::failed(with_causes(&error)))?;
         check_new_files(directory, &plan.edits)
-            .map_err(|error| Failure::failed(error.to_string()))?;
+            .map_err(|error| Failure::failed(with_causes(&error)))?;
         Ok(Some(plan))
     }
 

@@ -143,8 +143,8 @@ fn pods(
         time
     });
     let mut count = |field: &str, value: Option<i64>| {
-        parse_count(value.unwrap_or_default()).unwrap_or_else(|why| {
-            report(field, why);
+        parse_count(value.unwrap_or_default()).unwrap_or_else(|error| {
+            report(field, error.to_string());
             None
         })
     };

@@ -31,7 +31,7 @@ pub enum ListError {
     #[error("not allowed to list FunctionConfig objects: {0}")]
     Forbidden(String),
     /// The request failed for another reason; mostly, the cluster does not answer.
-    #[error("cannot list FunctionConfig objects: {0}")]
+    #[error("cannot list FunctionConfig objects")]
     Failed(#[source] kube::Error),
 }
 

@@ -12,6 +12,7 @@ use kube::{
     api::{DynamicObject, Patch, PatchParams},
 };
 use runner_config::Source;
+use runner_core::with_causes;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -207,7 +208,10 @@ async fn send(api: &Api<DynamicObject>, write: &Write) -> Result<(), kube::Error
         .retry(RETRIES)
         .sleep(tokio::time::sleep)
         .when(|error| !is_refusal(error))
-        .notify(|error, _| tracing::debug!(name = write.name, %error, "will write again"))
+        .notify(|error, _| {
+            let error = with_causes(error);
+            tracing::debug!(name = write.name, error, "will write again");
+        })
         .await;
     match sent {
         // The object was removed or changed meanwhile; the watch shows the new state.
@@ -226,7 +230,8 @@ fn warn_of_refusal(part: Part, error: &kube::Error) {
         Part::Metadata => "functionconfigs",
     };
     tracing::warn!(
-        "cannot write to FunctionConfig objects, which still take effect: {error}; \
-         grant patch on {resource} (said once)"
+        "cannot write to FunctionConfig objects, which still take effect: {}; \
+         grant patch on {resource} (said once)",
+        with_causes(error)
     );
 }

@@ -1,6 +1,7 @@
 //! Classifies and explains errors of the watch.
 
 use kube::{core::Status, runtime::watcher};
+use runner_core::with_causes;
 
 /// Returns whether a retry does not help before an operator changes the cluster.
 pub(super) fn is_lasting(error: &watcher::Error) -> bool {
@@ -27,7 +28,10 @@ pub(super) fn explain(error: &watcher::Error, namespace: &str) -> String {
              grant get, list, watch and patch on functionconfigs.config.porch.kpt.dev in \
              namespace {namespace}"
         ),
-        _ => format!("FunctionConfig objects cannot be followed for now: {error}"),
+        _ => format!(
+            "FunctionConfig objects cannot be followed for now: {}",
+            with_causes(error)
+        ),
     }
 }
 

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use runner_core::with_causes;
 use runner_pool::PodFailure;
 
 use crate::{
@@ -304,7 +305,7 @@ impl Injector {
                     let way = injection.named();
                     refusals.push(format!("the API server refuses {way}: {why}"));
                 }
-                Err(error) => return Support::Unknown(error.to_string()),
+                Err(error) => return Support::Unknown(with_causes(&error)),
             }
         }
         let first = refusals.swap_remove(0);

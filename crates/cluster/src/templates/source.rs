@@ -6,6 +6,7 @@ mod objects;
 use std::{sync::Arc, time::Duration};
 
 use kube::Client;
+use runner_core::with_causes;
 use tokio::sync::mpsc;
 
 pub use objects::{MissingTemplates, TemplateObjects};
@@ -58,7 +59,8 @@ fn report(templates: Result<Templates, TemplateError>) -> Observation {
     match &templates {
         Ok(templates) => tracing::info!(version = %templates.version, "pod template"),
         Err(error) => tracing::error!(
-            "{error}: the last good template stays in use; without one no pods are started"
+            "{}: the last good template stays in use; without one no pods are started",
+            with_causes(error)
         ),
     }
     Observation::Templates(templates.map(Arc::new))

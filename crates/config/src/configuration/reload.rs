@@ -38,10 +38,10 @@ pub struct Reload {
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
     /// The inotify watch cannot be created.
-    #[error("cannot watch the configuration files: {0}")]
+    #[error("cannot watch the configuration files")]
     Watch(#[source] io::Error),
     /// The thread cannot be started.
-    #[error("cannot start the thread that reads changed files: {0}")]
+    #[error("cannot start the thread that reads changed files")]
     Thread(#[source] io::Error),
 }
 

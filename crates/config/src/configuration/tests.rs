@@ -1,7 +1,7 @@
 use std::{fs, time::Duration};
 
 use rstest::rstest;
-use runner_core::ImageReference;
+use runner_core::{ImageReference, with_causes};
 
 use super::*;
 use crate::{Wanted, testing::*};
@@ -45,7 +45,7 @@ fn reports_a_missing_required_file(#[case] name: &str, #[case] flag: &str) {
         "--config" => options.config_wanted = Wanted::Required,
         _ => options.pod_cache_wanted = Wanted::Required,
     }
-    let error = Configuration::load(options).unwrap_err().to_string();
+    let error = with_causes(&Configuration::load(options).unwrap_err());
     assert!(
         error.starts_with("cannot read ") && error.contains(&format!("{name} ({flag}): ")),
         "{error}"
@@ -66,10 +66,14 @@ fn reports_a_missing_functions_directory_if_functions_are_listed() {
     let fixture = Fixture::new().config(GOOD);
     let mut options = fixture.options();
     options.functions_dir = fixture.path("no-such-directory");
-    let error = Configuration::load(options).unwrap_err().to_string();
+    let error = with_causes(&Configuration::load(options).unwrap_err());
     assert!(error.contains("config.yaml lists functions"), "{error}");
     assert!(
         error.contains("no-such-directory") && error.contains("--functions"),
+        "{error}"
+    );
+    assert!(
+        error.ends_with(": No such file or directory (os error 2)"),
         "{error}"
     );
 }
@@ -88,9 +92,7 @@ fn reports_a_missing_functions_directory_if_functions_are_listed() {
 #[case::a_list("- function: fn\n", ":1: ", "expected a map")]
 fn refuses_a_malformed_config_at_start(#[case] text: &str, #[case] line: &str, #[case] says: &str) {
     let fixture = Fixture::new().config(text);
-    let error = Configuration::load(fixture.options())
-        .unwrap_err()
-        .to_string();
+    let error = with_causes(&Configuration::load(fixture.options()).unwrap_err());
     assert!(error.contains(&format!("config.yaml{line}")), "{error}");
     assert!(error.contains(says), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
@@ -113,9 +115,7 @@ fn refuses_a_malformed_pod_cache_config_at_start(
     #[case] says: &str,
 ) {
     let fixture = Fixture::new().pod_cache(text);
-    let error = Configuration::load(fixture.options())
-        .unwrap_err()
-        .to_string();
+    let error = with_causes(&Configuration::load(fixture.options()).unwrap_err());
     assert!(
         error.contains(&format!("pod-cache-config.yaml:{line}: ")),
         "{error}"

@@ -66,7 +66,7 @@ pub(super) fn parse(
                 source: file.at_line(line),
                 function: name.value.clone(),
                 image: ImageReference::qualified(&image.value, default_prefix)
-                    .map_err(|error| yaml::malformed(file, line, error.to_string()))?,
+                    .map_err(|error| yaml::invalid(file, line, error))?,
                 standby: function.standby.unwrap_or(true),
             });
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_saphyr::Spanned;
 
-use super::{ConfigError, Parsed, yaml};
+use super::{ConfigError, EntryError, Parsed, yaml};
 use crate::{
     PodOverrides, PodSettings, Problem, Source, is_quantity, parse_count, parse_time_to_live,
 };
@@ -121,20 +121,21 @@ impl Entry {
     ) -> Result<PodCacheEntry, ConfigError> {
         let line = self.name.referenced.line();
         let image = ImageReference::qualified(&self.name.value, default_prefix)
-            .map_err(|error| yaml::malformed(file, line, error.to_string()))?;
-        let time_to_live =
-            match self.time_to_live {
-                Some(text) => {
-                    let line = text.referenced.line();
-                    let (time, raised) = parse_time_to_live(&text.value)
-                        .map_err(|why| yaml::malformed(file, line, format!("timeToLive: {why}")))?;
-                    problems.extend(raised.map(|why| {
+            .map_err(|error| yaml::invalid(file, line, error))?;
+        let time_to_live = match self.time_to_live {
+            Some(text) => {
+                let line = text.referenced.line();
+                let (time, raised) = parse_time_to_live(&text.value)
+                    .map_err(|error| yaml::invalid(file, line, EntryError::TimeToLive(error)))?;
+                problems.extend(
+                    raised.map(|why| {
                         Problem::error(&file.at_line(line), format!("timeToLive: {why}"))
-                    }));
-                    time
-                }
-                None => None,
-            };
+                    }),
+                );
+                time
+            }
+            None => None,
+        };
         if let Some(resources) = &self.resources
             && let Some((name, quantity)) = resources.value.malformed_quantity()
         {
@@ -178,11 +179,12 @@ impl Resources {
 }
 
 fn count(
-    field: &str,
+    field: &'static str,
     value: Option<Spanned<i64>>,
     file: &Source,
 ) -> Result<Option<u32>, ConfigError> {
     let Some(value) = value else { return Ok(None) };
     parse_count(value.value)
-        .map_err(|why| yaml::malformed(file, value.referenced.line(), format!("{field}: {why}")))
+        .map_err(|error| EntryError::Count { field, error })
+        .map_err(|error| yaml::invalid(file, value.referenced.line(), error))
 }

@@ -7,7 +7,7 @@ use serde_saphyr::{
     DefaultMessageFormatter, Localizer, Location, MessageFormatter, SnippetMode, Spanned,
 };
 
-use super::ConfigError;
+use super::{ConfigError, EntryError};
 use crate::{Problem, Source};
 
 /// The shape of a document: whether it is a list or a map, and the lines of its fields.
@@ -54,6 +54,13 @@ pub(super) fn malformed(file: &Source, line: u64, message: impl Into<String>) ->
     ConfigError::Malformed {
         location: file.at_line(line),
         message: message.into(),
+    }
+}
+
+pub(super) fn invalid(file: &Source, line: u64, error: impl Into<EntryError>) -> ConfigError {
+    ConfigError::Entry {
+        location: file.at_line(line),
+        error: error.into(),
     }
 }
 

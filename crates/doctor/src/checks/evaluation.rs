@@ -8,6 +8,7 @@ use runner_client::{CallError, Client, EvaluateFunctionRequest, GetStatusRespons
 use runner_core::{
     Reason,
     defaults::{RUNNER_ADDRESS, RUNNER_PORT, WRAPPER_PORT},
+    with_causes,
 };
 
 use crate::{context::Context, outcome::Outcome};
@@ -34,7 +35,7 @@ pub(super) fn check(context: &Context) -> BoxFuture<'_, Vec<Outcome>> {
             && error.is_unreachable()
         {
             return vec![Outcome::failed(
-                error.to_string(),
+                with_causes(&error),
                 format!(
                     "name the address of a runner with --address (kubectl -n {} get service {}), \
                      and the TLS flags if it serves TLS",
@@ -118,7 +119,10 @@ fn judge(namespace: &str, image: &str, error: &CallError) -> Outcome {
              let the runner reach port {WRAPPER_PORT} of function pods"
         ),
     };
-    Outcome::failed(format!("{image} was not evaluated: {error}"), fix)
+    Outcome::failed(
+        format!("{image} was not evaluated: {}", with_causes(error)),
+        fix,
+    )
 }
 
 #[cfg(test)]
@@ -151,7 +155,7 @@ mod tests {
         let other = CallError::NotOffered {
             address: "localhost:1".to_owned(),
             service: "evaluator.FunctionEvaluator",
-            source: Status::unimplemented(""),
+            source: Status::unimplemented("").into(),
         };
         let other = judge("fns", "x", &other);
         assert!(other.fix.unwrap().contains("--address"));

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use futures::{FutureExt, future::BoxFuture, future::join_all};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
-use runner_core::ImageReference;
+use runner_core::{ImageReference, with_causes};
 use runner_registry::{Registry, RegistryError};
 use serde_json::Value;
 
@@ -180,7 +180,7 @@ async fn try_one(context: &Context, registry: &Registry, host: &str) -> Outcome 
     };
     match registry.inspect(&image, None, None).await {
         Err(error @ RegistryError::Refused { .. }) if is_known => Outcome::failed(
-            error.to_string(),
+            with_causes(&error),
             format!(
                 "write the right user and password for {host} into the docker config that is mounted into the runner"
             ),
@@ -190,7 +190,7 @@ async fn try_one(context: &Context, registry: &Registry, host: &str) -> Outcome 
             format!("name an existing image of {host} with --image, and try again"),
         ),
         Err(error @ RegistryError::Unreachable { .. }) => Outcome::warning(
-            format!("{error} (queried from this machine)"),
+            format!("{} (queried from this machine)", with_causes(&error)),
             "check the name of the registry, and --tls-secret-path for its authority",
         ),
         _ => Outcome::ok(format!("{host} accepts the credentials")),

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, PodTemplate};
 use kube::Api;
 use runner_cluster::objects::ServiceTemplate;
 use runner_cluster::{POD_TEMPLATE, SERVICE_TEMPLATE, TemplateError, Templates};
+use runner_core::with_causes;
 
 use crate::{context::Context, outcome::Outcome};
 
@@ -81,7 +82,7 @@ async fn of_objects(context: &Context) -> Result<Templates, Outcome> {
             _ => format!("podtemplate {pod_name}"),
         };
         Outcome::failed(
-            error.to_string(),
+            with_causes(&error),
             format!(
                 "kubectl -n {namespace} edit {object}, or delete it: a runner that starts stores \
                  the built-in one"
@@ -108,7 +109,7 @@ async fn of_config_map(context: &Context, name: &str) -> Result<Templates, Outco
     };
     Templates::of_config_map(&map).map_err(|error| {
         Outcome::failed(
-            error.to_string(),
+            with_causes(&error),
             format!("kubectl -n {namespace} edit configmap {name}"),
         )
     })

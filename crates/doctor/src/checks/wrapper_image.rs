@@ -1,7 +1,7 @@
 //! Checks that the wrapper's image exists.
 
 use futures::{FutureExt, future::BoxFuture};
-use runner_core::ImageReference;
+use runner_core::{ImageReference, with_causes};
 use runner_registry::RegistryError;
 
 use super::registry_credentials;
@@ -42,21 +42,24 @@ async fn look(context: &Context) -> Outcome {
         Ok(found) => Outcome::ok(format!("{image} exists, {}", found.digest)),
         Err(error @ (RegistryError::NotFound { .. } | RegistryError::NoPlatform { .. })) => {
             Outcome::failed(
-                error.to_string(),
+                with_causes(&error),
                 format!(
                     "push it with: cargo xtask image wrapper --push {image}; or set an existing image: {set}"
                 ),
             )
         }
         Err(error @ RegistryError::Refused { .. }) => Outcome::failed(
-            error.to_string(),
+            with_causes(&error),
             "give credentials with --registry-auth-secret-path, and make sure that nodes have \
              them too",
         ),
         Err(error @ RegistryError::Unreachable { .. }) => Outcome::warning(
-            format!("{error} (queried from this machine, not from a node)"),
+            format!(
+                "{} (queried from this machine, not from a node)",
+                with_causes(&error)
+            ),
             format!("check that nodes reach the registry, or set another image: {set}"),
         ),
-        Err(error) => Outcome::failed(error.to_string(), set),
+        Err(error) => Outcome::failed(with_causes(&error), set),
     }
 }

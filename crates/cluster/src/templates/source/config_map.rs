@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
+use runner_core::with_causes;
 use tokio::sync::mpsc;
 
 use super::{TemplateError, Templates, report};
@@ -30,10 +31,10 @@ pub(super) async fn follow(
                 let unreadable = TemplateError::Unreadable {
                     namespace: namespace.to_owned(),
                     name: name.to_owned(),
-                    why: error.to_string(),
+                    error,
                 };
                 if !lasting {
-                    tracing::debug!("{unreadable}");
+                    tracing::debug!("{}", with_causes(&unreadable));
                 }
                 lasting.then_some(Err(unreadable))
             }

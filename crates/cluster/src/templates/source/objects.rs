@@ -8,6 +8,7 @@ use kube::{
     Api, Client, Resource,
     runtime::{WatchStreamExt, watcher},
 };
+use runner_core::with_causes;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{
     sync::{mpsc, watch},
@@ -251,7 +252,7 @@ where
             Err(error @ (ApiError::Refused(_) | ApiError::NotFound(_))) => {
                 tracing::warn!(
                     name = self.name,
-                    %error,
+                    error = with_causes(&error),
                     "cannot store the built-in template; it is used all the same"
                 );
                 self.known.send_replace(ObjectState::Absent);

@@ -262,7 +262,7 @@ async fn polls_the_config_map_and_reports_its_errors() {
         name: "fn-template".to_owned(),
         every: Duration::from_secs(5),
     });
-    let missing = following.next().await.unwrap_err().to_string();
+    let missing = with_causes(&following.next().await.unwrap_err());
     assert!(
         missing.contains("porch-system/fn-template") && missing.contains("not found"),
         "{missing}"
