@@ -35,9 +35,9 @@
 //!
 //! | step | functions |
 //! |---|---|
-//! | parse | [`Document::split`] for a file of several documents, [`Document::parse`] for one, [`parse`] and [`parse_one`] for trees only |
-//! | query | [`Document::get`], [`Node::at`], [`Node::get`], [`Node::items`], [`comments`]; [`resolve`] replaces aliases |
-//! | edit | [`Document::set`], [`Document::remove`]; [`Document::edit`] for several changes at once; [`patch`] towards a tree from another text |
+//! | parse | [`Document::split`] for a file of several documents, [`Document::parse`] for one, [`parse()`] and [`parse_one`] for trees only |
+//! | query | [`Document::get`], [`Node::at`], [`Node::get`], [`Node::items`], [`comments()`]; [`resolve()`] replaces aliases |
+//! | edit | [`Document::set`], [`Document::remove`]; [`Document::edit`] for several changes at once; [`patch()`] towards a tree from another text |
 //! | emit | `to_string()` of a [`Document`]; [`to_yaml`] and [`to_json`] for trees without a text |
 //! | compare | [`same`], [`same_key`] |
 //!
