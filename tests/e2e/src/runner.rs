@@ -82,14 +82,16 @@ impl Runner {
         answer.expect("the runner returns its status").into_inner()
     }
 
+    /// Returns the status of all pods of the runner.
+    pub async fn pods(&self) -> Vec<Pod> {
+        let runtime = self.status().await.pod.expect("the pod runtime is on");
+        let functions = runtime.functions.into_iter();
+        functions.flat_map(|function| function.pods).collect()
+    }
+
     /// Returns the status of the only pod.
     pub async fn only_pod(&self) -> Pod {
-        let pods = self.status().await.pod.expect("the pod runtime is on");
-        let mut pods: Vec<_> = pods
-            .functions
-            .into_iter()
-            .flat_map(|function| function.pods)
-            .collect();
+        let mut pods = self.pods().await;
         assert_eq!(pods.len(), 1);
         pods.remove(0)
     }

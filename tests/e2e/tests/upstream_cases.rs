@@ -156,6 +156,11 @@ fn a_pod_runs_exactly_the_requested_image_and_its_successor_has_another_name() {
         assert_eq!(containers[0].image.as_deref(), Some(image.as_str()));
 
         delete_without_grace_period(&stage, &pods[0]).await;
+        // While the removed pod counts as one that may come back, the next pod has the next slot.
+        eventually("the runner observes that the pod is gone", async || {
+            runner.pods().await.is_empty()
+        })
+        .await;
         succeeds(&runner, &image).await;
         let successors = live_pods(&stage).await;
         assert_eq!(successors.len(), 1);
