@@ -183,10 +183,10 @@ pub(crate) struct PodFlags {
     /// DNS domain of the cluster, used in the names of services
     #[arg(long, default_value = "cluster.local", value_name = "DOMAIN")]
     pub(crate) cluster_domain: String,
-    /// How the wrapper gets into a pod: auto (with the built-in pod template, the fastest way that
-    /// the cluster supports; with any other template, the way that it describes), init (an init
-    /// container copies it; slowest), container (a container beside the function), image (an image
-    /// volume; fastest)
+    /// Injection of the wrapper into pods: auto (with the built-in pod template, the fastest method
+    /// that the cluster supports; with any other template, the method that the template describes),
+    /// init (an init container copies the wrapper; slowest), container (a container beside the
+    /// function), image (an image volume; fastest)
     #[arg(long, default_value = "auto", value_name = "METHOD")]
     pub(crate) wrapper_injection: WrapperInjection,
     /// Port on which the runner receives announcements of wrappers; 0 takes a free port
@@ -246,8 +246,8 @@ pub(crate) struct RegistryFlags {
     /// root.crt, tried in this order
     #[arg(long, default_value = "/var/tmp/tls-secret/", value_name = "DIR")]
     pub(crate) tls_secret_path: PathBuf,
-    /// How pods name the image of a function: digest (tag, and its digest when it was resolved),
-    /// tag (image:tag, as requested)
+    /// Form of a function's image in its pods: digest (the digest that the tag had when it was
+    /// resolved), tag (image:tag, as requested)
     #[arg(long, default_value = "digest", value_name = "FORM")]
     pub(crate) image_pinning: ImagePinning,
     /// Time after which the digest of a tag is checked again

@@ -1,6 +1,6 @@
 //! A static binary that serves any image's program as a function over gRPC.
 //!
-//! Its name and first argument select what it does:
+//! The name under which the binary is started, and the first argument, select the action:
 //!
 //! ```text
 //! wrapper-server --port 9446 -- ENTRYPOINT…   serves the function, as PID 1 of its pod

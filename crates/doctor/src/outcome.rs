@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Nothing is wrong.
+    /// The check found no problem.
     Ok,
     /// Speed or safety is affected, but no evaluation fails.
     Warning,

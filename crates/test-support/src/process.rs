@@ -52,8 +52,8 @@ impl Ended {
 
     /// Returns the error message of this program.
     ///
-    /// It must be one line that starts with the program's name; all other lines must be log lines
-    /// in JSON.
+    /// The message must be one line that starts with the program's name; all other lines must be
+    /// log lines in JSON.
     #[must_use]
     pub fn message(&self, program: &str) -> &str {
         let is_log = |line: &&str| serde_json::from_str::<Value>(line).is_ok();

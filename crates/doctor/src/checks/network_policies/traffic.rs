@@ -33,7 +33,7 @@ pub(super) enum Effect<'a> {
     Allowed,
     /// A rule matches by IP block or port name, which labels do not determine.
     Unknown,
-    /// These policies select the subject, and no rule of them allows the connection.
+    /// The contained policies select the subject, and none of their rules allows the connection.
     Denied(Vec<&'a NetworkPolicy>),
 }
 
